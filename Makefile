@@ -1,0 +1,38 @@
+# Verbs of this project; CI calls the same ones (INTERFACES: commands on a fresh checkout).
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+DATA := $(abspath ../shared/data)
+export ADFS_DATA ?= $(if $(wildcard $(DATA)),$(DATA),)
+
+.PHONY: demo test check bench figures clean
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.demo: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[mpi,plots]"
+	touch $@
+
+$(VENV)/.dev: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[mpi,plots,dev]"
+	touch $@ $(VENV)/.demo
+
+demo: $(VENV)/.demo
+	$(BIN)/python -m adfs demo --out demo-out
+
+test: $(VENV)/.dev
+	$(BIN)/python -m pytest -n 2 --dist loadfile
+
+check: $(VENV)/.dev
+	$(BIN)/ruff check src tests benchmarks
+	$(BIN)/ruff format --check src tests benchmarks
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(VENV)/.dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[bench]" || true
+	$(BIN)/python benchmarks/run.py
+
+clean:
+	rm -rf $(VENV) demo-out build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache
