@@ -1,0 +1,1 @@
+"""Arithmetic in Numba: arrays and scalars only; nothing here imports another room."""

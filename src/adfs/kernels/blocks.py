@@ -1,0 +1,59 @@
+"""Loops over events: what turns one compiled call into many iterations."""
+
+import numpy as np
+from numba import njit
+
+from adfs.kernels.edge import LAST, DIFFERENCE, LINE, SUM, accept, local_update, offer
+from adfs.kernels.lazy import power
+from adfs.kernels.memory import prefetch
+from adfs.kernels.rows import prefetch_row
+
+AHEAD = 12  # events between asking for a row's memory and using it
+
+
+@njit(cache=True, _nrt=False)
+def run_events(start, which, sample, rows, lines, centres, network, decay, messages):
+    """Run iterations ``start, start + 1, ...`` of Algorithm 1, one for each event of the block."""
+    n_edges = network.edges.shape[0]
+    lines_at = lines.ctypes.data
+    for k in range(which.size):
+        if k + AHEAD < which.size and which[k + AHEAD] >= n_edges:
+            row = network.offsets[which[k + AHEAD] - n_edges] + sample[k + AHEAD]
+            prefetch(np.uintp(lines_at + row * (LINE * 8)))
+            prefetch_row(rows, row)
+        t = start + k
+        if which[k] >= n_edges:
+            node = which[k] - n_edges
+            row = network.offsets[node] + sample[k]
+            local_update(t, node, row, rows, lines, centres, network, decay)
+        else:
+            edge = which[k]
+            first, second = network.edges[edge, 0], network.edges[edge, 1]
+            offer(t, first, centres, network, decay, messages, 0)
+            offer(t, second, centres, network, decay, messages, 1)
+            accept(edge, first, messages, centres, network)
+            accept(edge, second, messages, centres, network)
+
+
+@njit(cache=True, _nrt=False)
+def centres_at(t, centres, decay, y, v):
+    """Write ``y_t`` and ``v_t`` of every centre, leaving the state as it is."""
+    n, d = centres.s.shape
+    for node in range(n):
+        idle = t - centres.last[node]
+        now = centres.scale[node] * power(decay, idle)
+        mixed = centres.scale[node] * power(decay, idle + 1)
+        for k in range(d):
+            y[node, k] = 0.5 * (centres.s[node, k] + mixed * centres.delta[node, k])
+            v[node, k] = 0.5 * (centres.s[node, k] - now * centres.delta[node, k])
+
+
+@njit(cache=True, _nrt=False)
+def virtual_at(t, lines, decay, y, v):
+    """Write the coefficients of ``y_t`` and ``v_t`` of every virtual node, on its own row."""
+    for row in range(lines.shape[0]):
+        idle = t - np.int64(lines[row, LAST])
+        now = lines[row, DIFFERENCE] * power(decay, idle)
+        mixed = lines[row, DIFFERENCE] * power(decay, idle + 1)
+        y[row] = 0.5 * (lines[row, SUM] + mixed)
+        v[row] = 0.5 * (lines[row, SUM] - now)

@@ -1,0 +1,113 @@
+"""The two elementary updates of ADFS: one sample's proximal step, one half of an exchange.
+
+Every engine calls these same functions, so the same seed gives the same bits everywhere.
+
+State of a centre: rows ``s`` and ``delta`` of length d, a factor ``scale`` and the index ``last``;
+its true difference is ``scale * delta``. A local update then multiplies only ``scale`` and touches
+only the sample's non-zeros; ``delta`` is multiplied out before ``scale`` underflows.
+State of a sample: one cache line of eight doubles, named below.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from adfs.kernels.lazy import power
+from adfs.kernels.prox import dual_prox
+from adfs.kernels.rows import two_axpys, two_dots
+
+# Columns of a sample's line: x + v, x - v, the index up to which they are current, the prox's warm
+# start; then the constants |x|^2, label, weight, and rho / p_ij.
+SUM, DIFFERENCE, LAST, WARM, NORM2, LABEL, WEIGHT, PUSH = range(8)
+LINE = 8
+
+TINY_SCALE = 1e-90
+
+
+class Centres(NamedTuple):
+    """State of the centre nodes: one row a node."""
+
+    s: np.ndarray
+    delta: np.ndarray
+    scale: np.ndarray
+    last: np.ndarray
+
+
+class Network(NamedTuple):
+    """Constants of a run: what an update at an edge or at a node needs beside the state."""
+
+    edges: np.ndarray  # (E, 2)
+    edge_eta: np.ndarray  # eta~_kl = rho mu_kl^2 / (sigma_A p_kl)
+    edge_push: np.ndarray  # c_kl = rho R_kl / p_kl
+    sigma: np.ndarray
+    eta_ratio: np.ndarray  # eta~_ij = eta_ratio_i c_ij w_ij q_ij, that is alpha_i l''max / sigma_A
+    offsets: np.ndarray  # first row of each node
+    loss: int
+    max_curvature: float  # l''max
+
+
+@njit(cache=True, _nrt=False)
+def local_update(t, node, row, rows, lines, centres, network, decay):
+    """Iteration ``t`` on the virtual edge of one sample: Algorithm 1, lines 4 to 11."""
+    scale = centres.scale[node] * power(decay, t + 1 - centres.last[node])
+    weight, norm2, push = lines[row, WEIGHT], lines[row, NORM2], lines[row, PUSH]
+    difference = lines[row, DIFFERENCE] * power(decay, t + 1 - np.int64(lines[row, LAST]))
+    y_virtual = 0.5 * (lines[row, SUM] + difference)
+    w_virtual = 0.5 * (lines[row, SUM] - difference)
+
+    along_s, along_delta = two_dots(rows, row, centres.s, centres.delta, node)
+    prediction = 0.5 * (along_s + scale * along_delta) / network.sigma[node]
+    eta = network.eta_ratio[node] * push * weight * norm2
+    u = norm2 * w_virtual + eta * (prediction - y_virtual / (weight * network.max_curvature))
+    coefficient, warm = dual_prox(
+        network.loss, lines[row, LABEL], weight, norm2, eta, u, lines[row, WARM]
+    )
+
+    move = coefficient - w_virtual
+    lines[row, SUM] += (1.0 + push) * move
+    lines[row, DIFFERENCE] = difference + (push - 1.0) * move
+    lines[row, LAST] = t + 1
+    lines[row, WARM] = warm
+
+    if scale < TINY_SCALE:
+        multiply_out(centres.delta, node, scale)
+        scale = 1.0
+    back = (1.0 - push) * move / scale
+    two_axpys(rows, row, -(1.0 + push) * move, centres.s, back, centres.delta, node)
+    centres.scale[node] = scale
+    centres.last[node] = t + 1
+
+
+@njit(cache=True, _nrt=False)
+def multiply_out(delta, node, scale):
+    """``delta[node] *= scale``: rare, and the only O(d) work of a local update."""
+    for k in range(delta.shape[1]):
+        delta[node, k] *= scale
+
+
+@njit(cache=True, _nrt=False)
+def offer(t, node, centres, network, decay, messages, slot):
+    """Bring a centre up to iteration ``t`` and write ``y_t / sigma`` into ``messages[slot]``."""
+    scale = centres.scale[node] * power(decay, t + 1 - centres.last[node])
+    sigma = network.sigma[node]
+    for k in range(centres.s.shape[1]):
+        centres.delta[node, k] *= scale
+        messages[slot, k] = 0.5 * (centres.s[node, k] + centres.delta[node, k]) / sigma
+    centres.scale[node] = 1.0
+    centres.last[node] = t + 1
+
+
+@njit(cache=True, _nrt=False)
+def accept(edge, node, messages, centres, network):
+    """Finish an exchange at one end; ``messages`` holds the edge's first node's, then the second's.
+
+    Must follow ``offer`` at the same iteration. Both ends compute the same difference from the same
+    operands, so their moves are opposite to the last bit.
+    """
+    eta, push = network.edge_eta[edge], network.edge_push[edge]
+    sign = -1.0 if network.edges[edge, 0] == node else 1.0
+    for k in range(centres.s.shape[1]):
+        move = sign * (eta * (messages[0, k] - messages[1, k]))
+        centres.s[node, k] += (1.0 + push) * move
+        centres.delta[node, k] += (push - 1.0) * move

@@ -1,0 +1,41 @@
+"""Idle iterations in O(1): the (s, delta) form of Algorithm 1 (SPEC 1, lazy update).
+
+An iteration that does not touch a row only mixes it: lines 4, 6 and 11 then read
+``x, v <- y, (1 - rho) v + rho y``. The sum ``s = x + v`` is kept and the difference
+``delta = x - v`` shrinks by ``r = (1 - rho) / (1 + rho)``, so ``k`` of them cost one power.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+LOW_BITS = 10
+LOW_MASK = (1 << LOW_BITS) - 1
+HIGH_SIZE = 4096
+
+
+class Decay(NamedTuple):
+    """``r^k`` as a product of two table entries; ``log_r`` serves beyond the tables."""
+
+    log_r: float
+    low: np.ndarray
+    high: np.ndarray
+
+
+def decay_table(rho):
+    """Tables of ``r^k`` for ``r = (1 - rho) / (1 + rho)``, accurate to a few ulps."""
+    log_r = math.log1p(-rho) - math.log1p(rho)
+    low = np.exp(log_r * np.arange(1 << LOW_BITS))
+    high = np.exp(log_r * (np.arange(HIGH_SIZE) * float(1 << LOW_BITS)))
+    return Decay(log_r, low, high)
+
+
+@njit(cache=True, _nrt=False)
+def power(decay, k):
+    """``r^k`` for a whole number ``k >= 0``."""
+    block = k >> LOW_BITS
+    if block < HIGH_SIZE:
+        return decay.low[k & LOW_MASK] * decay.high[block]
+    return math.exp(decay.log_r * k)

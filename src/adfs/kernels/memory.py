@@ -1,0 +1,30 @@
+"""Telling the processor which memory comes next."""
+
+from llvmlite import ir
+from numba import config, types
+from numba.extending import intrinsic
+
+CACHE_LINE = 64
+
+if config.DISABLE_JIT:
+
+    def prefetch(address):
+        """Nothing to do without a compiler."""
+
+else:
+
+    @intrinsic
+    def prefetch(typingctx, address):
+        """Ask for the cache line at ``address`` (an integer); never faults, changes no value."""
+
+        def codegen(context, builder, signature, args):
+            pointer = builder.inttoptr(args[0], ir.IntType(8).as_pointer())
+            i32 = ir.IntType(32)
+            name = "llvm.prefetch.p0"
+            kind = ir.FunctionType(ir.VoidType(), [pointer.type, i32, i32, i32])
+            function = builder.module.globals.get(name) or ir.Function(builder.module, kind, name)
+            # For writing (1), high locality (3), data cache (1).
+            builder.call(function, [pointer, i32(1), i32(3), i32(1)])
+            return context.get_dummy_value()
+
+        return types.void(types.uintp), codegen

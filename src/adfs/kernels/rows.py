@@ -1,0 +1,185 @@
+"""One interface to a sample's features, dense or CSR; the compiler picks by type, no twin kernels.
+
+The sums below have a fixed order (eight partial sums, then a fixed tree), so the same row gives the
+same bits in every engine, and the compiler may still use vector instructions. Matrices come with a
+row number instead of a view of the row: making a view counts references, which costs more than a
+short row's arithmetic.
+"""
+
+import inspect
+from typing import NamedTuple
+
+import numpy as np
+from numba.extending import overload
+
+from adfs.kernels.memory import CACHE_LINE, prefetch
+
+
+class DenseRows(NamedTuple):
+    """Features as an (N, d) array, C-contiguous."""
+
+    values: np.ndarray
+
+
+class CsrRows(NamedTuple):
+    """Features in compressed sparse rows."""
+
+    values: np.ndarray
+    indices: np.ndarray
+    indptr: np.ndarray
+
+
+def _dense_two_dots(rows, row, a, b, node):
+    values = rows.values
+    d = values.shape[1]
+    a0 = a1 = a2 = a3 = b0 = b1 = b2 = b3 = 0.0
+    full = d - d % 4
+    for k in range(0, full, 4):
+        x0 = np.float64(values[row, k])
+        x1 = np.float64(values[row, k + 1])
+        x2 = np.float64(values[row, k + 2])
+        x3 = np.float64(values[row, k + 3])
+        a0 += x0 * a[node, k]
+        a1 += x1 * a[node, k + 1]
+        a2 += x2 * a[node, k + 2]
+        a3 += x3 * a[node, k + 3]
+        b0 += x0 * b[node, k]
+        b1 += x1 * b[node, k + 1]
+        b2 += x2 * b[node, k + 2]
+        b3 += x3 * b[node, k + 3]
+    for k in range(full, d):
+        x0 = np.float64(values[row, k])
+        a0 += x0 * a[node, k]
+        b0 += x0 * b[node, k]
+    return (a0 + a1) + (a2 + a3), (b0 + b1) + (b2 + b3)
+
+
+def _csr_two_dots(rows, row, a, b, node):
+    a0 = a1 = b0 = b1 = 0.0
+    first, last = rows.indptr[row], rows.indptr[row + 1]
+    full = last - (last - first) % 2
+    for k in range(first, full, 2):
+        x0, x1 = np.float64(rows.values[k]), np.float64(rows.values[k + 1])
+        j0, j1 = rows.indices[k], rows.indices[k + 1]
+        a0 += x0 * a[node, j0]
+        a1 += x1 * a[node, j1]
+        b0 += x0 * b[node, j0]
+        b1 += x1 * b[node, j1]
+    for k in range(full, last):
+        x0 = np.float64(rows.values[k])
+        a0 += x0 * a[node, rows.indices[k]]
+        b0 += x0 * b[node, rows.indices[k]]
+    return a0 + a1, b0 + b1
+
+
+def _dense_two_axpys(rows, row, alpha, a, beta, b, node):
+    values = rows.values
+    for k in range(values.shape[1]):
+        x = np.float64(values[row, k])
+        a[node, k] += alpha * x
+        b[node, k] += beta * x
+
+
+def _csr_two_axpys(rows, row, alpha, a, beta, b, node):
+    for k in range(rows.indptr[row], rows.indptr[row + 1]):
+        x = np.float64(rows.values[k])
+        j = rows.indices[k]
+        a[node, j] += alpha * x
+        b[node, j] += beta * x
+
+
+def _dense_dot(rows, row, a):
+    values = rows.values
+    d = values.shape[1]
+    a0 = a1 = a2 = a3 = 0.0
+    full = d - d % 4
+    for k in range(0, full, 4):
+        a0 += np.float64(values[row, k]) * a[k]
+        a1 += np.float64(values[row, k + 1]) * a[k + 1]
+        a2 += np.float64(values[row, k + 2]) * a[k + 2]
+        a3 += np.float64(values[row, k + 3]) * a[k + 3]
+    for k in range(full, d):
+        a0 += np.float64(values[row, k]) * a[k]
+    return (a0 + a1) + (a2 + a3)
+
+
+def _csr_dot(rows, row, a):
+    total = 0.0
+    for k in range(rows.indptr[row], rows.indptr[row + 1]):
+        total += np.float64(rows.values[k]) * a[rows.indices[k]]
+    return total
+
+
+def _dense_axpy(rows, row, alpha, a):
+    values = rows.values
+    for k in range(values.shape[1]):
+        a[k] += alpha * np.float64(values[row, k])
+
+
+def _csr_axpy(rows, row, alpha, a):
+    for k in range(rows.indptr[row], rows.indptr[row + 1]):
+        a[rows.indices[k]] += alpha * np.float64(rows.values[k])
+
+
+def _dense_norm2(rows, row):
+    values = rows.values
+    total = 0.0
+    for k in range(values.shape[1]):
+        total += np.float64(values[row, k]) ** 2
+    return total
+
+
+def _csr_norm2(rows, row):
+    total = 0.0
+    for k in range(rows.indptr[row], rows.indptr[row + 1]):
+        total += np.float64(rows.values[k]) ** 2
+    return total
+
+
+def _dense_prefetch(rows, row):
+    values = rows.values
+    width = values.shape[1] * values.itemsize
+    address = values.ctypes.data + row * width
+    for byte in range(0, min(width, 1024), CACHE_LINE):
+        prefetch(np.uintp(address + byte))
+    prefetch(np.uintp(address + width - 1))
+
+
+def _csr_prefetch(rows, row):
+    first, last = rows.indptr[row], rows.indptr[row + 1]
+    count = min(last - first, 128)
+    values = rows.values.ctypes.data + first * rows.values.itemsize
+    for byte in range(0, count * rows.values.itemsize, CACHE_LINE):
+        prefetch(np.uintp(values + byte))
+    indices = rows.indices.ctypes.data + first * rows.indices.itemsize
+    for byte in range(0, count * rows.indices.itemsize, CACHE_LINE):
+        prefetch(np.uintp(indices + byte))
+
+
+def _by_layout(dense, csr, doc):
+    """Make one function of the two: chosen by type, when compiled and when not."""
+
+    def function(rows, *args):
+        return (dense if isinstance(rows, DenseRows) else csr)(rows, *args)
+
+    def choose(rows, *args):
+        return dense if len(rows) == len(DenseRows._fields) else csr
+
+    function.__doc__ = doc
+    function.__signature__ = choose.__signature__ = inspect.signature(dense)
+    overload(function, jit_options={"_nrt": False})(choose)
+    return function
+
+
+dot = _by_layout(_dense_dot, _csr_dot, "``x . a`` for the row ``x``.")
+axpy = _by_layout(_dense_axpy, _csr_axpy, "``a += alpha x``, touching only the non-zeros.")
+norm2 = _by_layout(_dense_norm2, _csr_norm2, "``|x|^2``.")
+two_dots = _by_layout(
+    _dense_two_dots, _csr_two_dots, "``(x . a[node], x . b[node])`` for the row ``x``."
+)
+two_axpys = _by_layout(
+    _dense_two_axpys, _csr_two_axpys, "``a[node] += alpha x`` and ``b[node] += beta x``."
+)
+prefetch_row = _by_layout(
+    _dense_prefetch, _csr_prefetch, "Ask for the row's memory before it is needed."
+)

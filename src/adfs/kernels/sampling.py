@@ -1,0 +1,115 @@
+"""Random draws in O(1), in any order: counter-based streams and alias tables.
+
+Draw number ``t`` of a stream is ``hash(key, t)`` (SplitMix64 at position ``t``), so a schedule is
+the same whether it is streamed, stored, or cut anywhere, and nobody has to keep a generator.
+"""
+
+import numpy as np
+from numba import njit
+
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+MIX_A = np.uint64(0xBF58476D1CE4E5B9)
+MIX_B = np.uint64(0x94D049BB133111EB)
+ONE = np.uint64(1)
+S11, S27, S30, S31 = np.uint64(11), np.uint64(27), np.uint64(30), np.uint64(31)
+
+THRESHOLD_ONE = 1 << 32
+ALIAS_BITS = 31
+ALIAS_MASK = (1 << ALIAS_BITS) - 1
+
+
+@njit(cache=True, inline="always")
+def uniform(key, t):
+    """Number ``t`` of the stream ``key``: a uniform double in [0, 1) with 53 random bits."""
+    z = key + (np.uint64(t) + ONE) * GOLDEN
+    z = (z ^ (z >> S30)) * MIX_A
+    z = (z ^ (z >> S27)) * MIX_B
+    return np.float64((z ^ (z >> S31)) >> S11) * (1.0 / 9007199254740992.0)
+
+
+@njit(cache=True)
+def build_alias(weights, table):
+    """Fill ``table`` (int64, one word a cell) with Walker's alias table of ``weights``, by Vose.
+
+    A word holds the cell's threshold, in units of 2^-32, above its alias: one load a draw.
+    Cells of weight zero are never drawn. Threshold and alias share a word, so at most 2^31 cells.
+    """
+    n = weights.size
+    total = 0.0
+    for k in range(n):
+        total += weights[k]
+    scaled = np.empty(n)
+    small = np.empty(n, np.int64)
+    large = np.empty(n, np.int64)
+    n_small = n_large = 0
+    heaviest = 0
+    for k in range(n):
+        scaled[k] = weights[k] * (n / total)
+        if weights[k] > weights[heaviest]:
+            heaviest = k
+        if scaled[k] < 1.0:
+            small[n_small] = k
+            n_small += 1
+        else:
+            large[n_large] = k
+            n_large += 1
+    while n_small > 0 and n_large > 0:
+        n_small -= 1
+        n_large -= 1
+        low, high = small[n_small], large[n_large]
+        table[low] = pack(scaled[low], high)
+        scaled[high] -= 1.0 - scaled[low]
+        if scaled[high] < 1.0:
+            small[n_small] = high
+            n_small += 1
+        else:
+            large[n_large] = high
+            n_large += 1
+    # What is left over is full up to rounding; a cell of weight zero still must never be drawn.
+    for k in range(n_large):
+        table[large[k]] = pack(1.0, large[k])
+    for k in range(n_small):
+        cell = small[k]
+        if weights[cell] > 0.0:
+            table[cell] = pack(1.0, cell)
+        else:
+            table[cell] = pack(0.0, heaviest)
+
+
+@njit(cache=True, inline="always")
+def pack(threshold, alias):
+    """One word from a threshold in [0, 1] and an alias; a full cell has itself as alias."""
+    units = min(np.int64(threshold * THRESHOLD_ONE), THRESHOLD_ONE - 1)
+    return (units << ALIAS_BITS) | np.int64(alias)
+
+
+@njit(cache=True, inline="always")
+def alias_draw(table, start, size, u):
+    """Cell in ``[0, size)`` of the alias table at ``table[start:start + size]`` from a uniform."""
+    position = u * size
+    cell = np.int64(position)
+    word = table[start + cell]
+    if (position - cell) * THRESHOLD_ONE < np.float64(word >> ALIAS_BITS):
+        return cell
+    return word & ALIAS_MASK
+
+
+@njit(cache=True)
+def draw_which(which, start, key, table):
+    """The shared stream: an edge (``< E``) or ``E + node`` for each event from ``start`` on."""
+    size = table.size
+    for k in range(which.size):
+        which[k] = alias_draw(table, 0, size, uniform(key, start + k))
+
+
+@njit(cache=True)
+def draw_samples(sample, which, start, n_edges, node_keys, tables, offsets):
+    """Each local event's sample, from its node's own stream at the event's index; -1 for edges."""
+    for k in range(which.size):
+        node = which[k] - n_edges
+        if node < 0:
+            sample[k] = -1
+        else:
+            first = offsets[node]
+            u = uniform(node_keys[node], start + k)
+            sample[k] = alias_draw(tables, first, offsets[node + 1] - first, u)

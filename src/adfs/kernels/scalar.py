@@ -1,0 +1,189 @@
+"""One-dimensional losses by integer code: value, derivative, curvature, conjugate, certificate.
+
+Every function here is for weight one; a sample of weight ``w`` has loss ``w l``, derivative ``w l'``
+and conjugate ``w l*(c / w)``. ``s`` is the prediction, ``b`` the label (-1 or 1, or a real target),
+``c`` a dual coefficient. The parameters of the smoothed hinge and of Huber's loss are 1.
+"""
+
+import math
+
+import numpy as np
+from numba import njit
+
+LOGISTIC = 0
+SQUARED = 1
+SQUARED_HINGE = 2
+SMOOTHED_HINGE = 3
+HUBER = 4
+HINGE = 5
+ABSOLUTE = 6
+
+
+@njit(cache=True)
+def value(code, s, b):
+    """``l(s)``, finite for every finite ``s``."""
+    if code == LOGISTIC:
+        margin = b * s
+        return max(0.0, -margin) + math.log1p(math.exp(-abs(margin)))
+    if code == SQUARED:
+        return 0.5 * (s - b) * (s - b)
+    if code == HUBER or code == ABSOLUTE:
+        residual = abs(s - b)
+        if code == ABSOLUTE:
+            return residual
+        return 0.5 * residual * residual if residual <= 1.0 else residual - 0.5
+    violation = max(0.0, 1.0 - b * s)
+    if code == SQUARED_HINGE:
+        return violation * violation
+    if code == HINGE:
+        return violation
+    return 0.5 * violation * violation if violation <= 1.0 else violation - 0.5
+
+
+@njit(cache=True)
+def derivative(code, s, b):
+    """``l'(s)``; where the loss is not smooth, the subgradient nearest to zero."""
+    if code == LOGISTIC:
+        return -b * sigmoid(-b * s)
+    if code == SQUARED:
+        return s - b
+    if code == HUBER:
+        return min(1.0, max(-1.0, s - b))
+    if code == ABSOLUTE:
+        return float(np.sign(s - b))
+    violation = max(0.0, 1.0 - b * s)
+    if code == SQUARED_HINGE:
+        return -2.0 * b * violation
+    if code == HINGE:
+        return -b if violation > 0.0 else 0.0
+    return -b * min(1.0, violation)
+
+
+@njit(cache=True)
+def curvature(code, s, b):
+    """``l''(s)``, taken from the inner side at a kink of ``l'``; zero where the loss is not smooth."""
+    if code == LOGISTIC:
+        e = math.exp(-abs(s))
+        return e / ((1.0 + e) * (1.0 + e))
+    if code == SQUARED:
+        return 1.0
+    if code == HUBER:
+        return 1.0 if abs(s - b) <= 1.0 else 0.0
+    violation = 1.0 - b * s
+    if code == SQUARED_HINGE:
+        return 2.0 if violation >= 0.0 else 0.0
+    if code == SMOOTHED_HINGE:
+        return 1.0 if 0.0 <= violation <= 1.0 else 0.0
+    return 0.0
+
+
+@njit(cache=True)
+def sigmoid(s):
+    """``1 / (1 + exp(-s))`` without overflow, with full relative accuracy in both tails."""
+    e = math.exp(-abs(s))
+    return 1.0 / (1.0 + e) if s >= 0.0 else e / (1.0 + e)
+
+
+@njit(cache=True)
+def clip(code, b, c):
+    """Nearest point to ``c`` in the domain of ``l*``."""
+    if code == SQUARED:
+        return c
+    if code == HUBER or code == ABSOLUTE:
+        return min(1.0, max(-1.0, c))
+    u = min(0.0, b * c)
+    return b * u if code == SQUARED_HINGE else b * max(-1.0, u)
+
+
+@njit(cache=True)
+def conjugate(code, b, c):
+    """``l*(c) = max_s c s - l(s)``, infinite outside its domain."""
+    if clip(code, b, c) != c:
+        return math.inf
+    if code == SQUARED or code == HUBER:
+        return 0.5 * c * c + b * c
+    if code == ABSOLUTE:
+        return b * c
+    u = b * c
+    if code == LOGISTIC:
+        return entropy_term(-u) + entropy_term(1.0 + u)
+    if code == SQUARED_HINGE:
+        return u + 0.25 * u * u
+    return u if code == HINGE else u + 0.5 * u * u
+
+
+@njit(cache=True)
+def entropy_term(p):
+    """``p log p`` with its limit 0 at 0."""
+    return p * math.log(p) if p > 0.0 else 0.0
+
+
+@njit(cache=True)
+def fenchel_gap(code, s, b, c):
+    """``l(s) + l*(c) - c s >= 0`` for ``c`` in the domain, computed without cancellation."""
+    if code == LOGISTIC:
+        return bernoulli_divergence(-b * c, b * s)
+    if code == SQUARED:
+        return 0.5 * (s - b - c) * (s - b - c)
+    if code == HUBER or code == ABSOLUTE:
+        return residual_gap(code, s - b, c)
+    return hinge_gap(code, 1.0 - b * s, b * c)
+
+
+@njit(cache=True)
+def residual_gap(code, r, c):
+    """Fenchel gap of Huber's and of the absolute loss at residual ``r``."""
+    if code == ABSOLUTE:
+        return abs(r) - c * r
+    if abs(r) <= 1.0:
+        return 0.5 * (r - c) * (r - c)
+    side = 1.0 if r > 0.0 else -1.0
+    return (1.0 - side * c) * (abs(r) - 0.5 * (1.0 + side * c))
+
+
+@njit(cache=True)
+def hinge_gap(code, h, u):
+    """Fenchel gap of the hinge family at violation ``h = 1 - y s`` and ``u = y c <= 0``."""
+    if code == HINGE:
+        return h * (1.0 + u) if h > 0.0 else u * h
+    bend = 0.5 if code == SQUARED_HINGE else 1.0  # 1 / l''
+    if h <= 0.0:
+        return u * h + 0.5 * bend * u * u
+    if code == SMOOTHED_HINGE and h > 1.0:
+        return (1.0 + u) * (h - 0.5 * (1.0 - u))
+    return 0.5 / bend * (h + bend * u) * (h + bend * u)
+
+
+@njit(cache=True)
+def bernoulli_divergence(p, margin):
+    """KL divergence between the coins of bias ``p`` and ``pi = sigmoid(-margin)``.
+
+    With ``d = p - pi`` it is ``p h(d / pi) + (1 - p) h(-d / (1 - pi)) + d^2 / (pi (1 - pi))`` where
+    ``h(x) = log1p(x) - x``: the first-order terms, which would cancel, are summed by hand.
+    """
+    pi, rest = sigmoid(-margin), sigmoid(margin)
+    if p <= 0.0 or p >= 1.0 or pi == 0.0 or rest == 0.0:
+        return entropy_term(p) + entropy_term(1.0 - p) + softplus(-margin) + p * margin
+    d = p - pi
+    return (
+        p * log1p_minus(d / pi)
+        + (1.0 - p) * log1p_minus(-d / rest)
+        + (d / pi) * (d / rest)
+    )
+
+
+@njit(cache=True)
+def softplus(s):
+    """``log(1 + exp(s))`` without overflow."""
+    return max(0.0, s) + math.log1p(math.exp(-abs(s)))
+
+
+@njit(cache=True)
+def log1p_minus(x):
+    """``log(1 + x) - x`` with full relative accuracy near zero."""
+    if abs(x) > 0.05:
+        return math.log1p(x) - x
+    total = 0.0
+    for k in range(14, 1, -1):  # Horner on sum_k (-1)^(k+1) x^k / k; x^13 < 1e-17 relatively
+        total = total * -x + 1.0 / k
+    return -x * x * total

@@ -1,0 +1,36 @@
+"""Every random number comes from one seed and the name of a stream; nothing is global."""
+
+import zlib
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adfs.errors import ParameterError
+
+
+def stream_sequence(seed: int, stream: str) -> np.random.SeedSequence:
+    """Seed of the stream called ``stream``; different names give independent streams."""
+    if int(seed) != seed or seed < 0:
+        raise ParameterError(f"seed={seed!r} must be a whole number >= 0; pass for example seed=0.")
+    return np.random.SeedSequence([int(seed), zlib.crc32(stream.encode())])
+
+
+def generator(seed: int, stream: str) -> np.random.Generator:
+    """NumPy generator of one stream, for work outside the hot loops.
+
+    Examples
+    --------
+    >>> bool(generator(0, "partition").random() == generator(0, "partition").random())
+    True
+    """
+    return np.random.Generator(np.random.PCG64(stream_sequence(seed, stream)))
+
+
+def stream_key(seed: int, stream: str) -> np.uint64:
+    """Key of a counter-based stream: its draw number ``t`` is ``hash(key, t)``, in any order."""
+    return np.uint64(stream_sequence(seed, stream).generate_state(1, np.uint64)[0])
+
+
+def stream_keys(seed: int, stream: str, n: int) -> NDArray[np.uint64]:
+    """``n`` keys, one for each node or edge, each from its own index alone."""
+    return np.array([stream_key(seed, f"{stream}/{index}") for index in range(n)], dtype=np.uint64)
