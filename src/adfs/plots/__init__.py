@@ -1,0 +1,1 @@
+"""Pictures: each function takes arrays or a trace and returns matplotlib Axes."""

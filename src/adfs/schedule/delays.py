@@ -1,0 +1,179 @@
+"""How long communications and local updates last, by rule or by chance."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adfs.errors import ParameterError
+from adfs.kernels import timing
+from adfs.randomness import stream_key
+
+Numbers = float | Sequence[float] | NDArray[np.float64]
+
+LAWS = {
+    "constant": timing.CONSTANT,
+    "exponential": timing.EXPONENTIAL,
+    "lognormal": timing.LOGNORMAL,
+    "pareto": timing.PARETO,
+}
+SCOPES = ("both", "communications", "computations")
+DEFAULT_SHAPE = {"lognormal": 0.5, "pareto": 2.5}
+SMALLEST_SHAPE = {"lognormal": 0.0, "pareto": 1.0}
+SHAPE_RULES = {
+    "lognormal": "the lognormal law needs shape (its sigma) > 0; 0 is the constant law",
+    "pareto": "the Pareto law needs shape (its alpha) > 1; below that it has no mean",
+}
+
+
+@dataclass(frozen=True)
+class Delays:
+    """Duration of every event of a schedule, in units of one sample's proximal step.
+
+    Event number t lasts ``tau`` (an exchange) or ``speed`` (a local update) times draw number t
+    of the law, whose mean is 1. Draw t depends on the seed and on t alone: times do not depend on
+    how the schedule is cut into blocks, and both messages of an exchange travel equally long.
+
+    Parameters
+    ----------
+    tau : float or sequence of float
+        Time of one communication, for all edges or one an edge; >= 0.
+    speed : float or sequence of float
+        Time of one local update, for all nodes or one a node; > 0. A node with 10.0 is ten times
+        slower than the others.
+    law : {"constant", "exponential", "lognormal", "pareto"}
+        Law of the factor.
+    shape : float, optional
+        Sigma of the lognormal law (default 0.5), or alpha of the Pareto law (> 1, default 2.5).
+    applies_to : {"both", "communications", "computations"}
+        Which events the law multiplies.
+    seed : int
+        Seed of the law's own stream.
+
+    Examples
+    --------
+    >>> Delays(tau=5.0).nominal(n_edges=2, n_nodes=3)
+    array([5., 5., 1., 1., 1.])
+    >>> Delays(tau=[5, 2], speed=(1, 1, 10), law="pareto", shape=3).tau
+    (5.0, 2.0)
+    """
+
+    tau: Numbers = 1.0
+    speed: Numbers = 1.0
+    law: str = "constant"
+    shape: float | None = None
+    applies_to: str = "both"
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "tau", _checked_tau(self.tau))
+        object.__setattr__(self, "speed", _checked_speed(self.speed))
+        _one_of("law", self.law, tuple(LAWS))
+        _one_of("applies_to", self.applies_to, SCOPES)
+        object.__setattr__(self, "shape", _checked_shape(self.law, self.shape))
+        stream_key(self.seed, "delays")
+
+    def nominal(self, n_edges: int, n_nodes: int) -> NDArray[np.float64]:
+        """Duration before the law: one number an edge, then one a node, (n_edges + n_nodes,)."""
+        tau = _spread("tau", self.tau, n_edges, "edge")
+        speed = _spread("speed", self.speed, n_nodes, "node")
+        return np.concatenate([tau, speed])
+
+    def keys(self) -> NDArray[np.uint64]:
+        """Keys of the two streams of uniforms from which an event's factor is made."""
+        names = ("delays/0", "delays/1")
+        return np.array([stream_key(self.seed, name) for name in names], dtype=np.uint64)
+
+    def law_arguments(self, n_edges: int, n_nodes: int) -> tuple[int, int, int, float]:
+        """What the kernel asks: the law multiplies ``first <= which < last``; its code, its shape.
+
+        The range is empty for constant delays, so that they draw nothing.
+        """
+        if self.law == "constant":
+            return 0, 0, LAWS[self.law], 0.0
+        first = n_edges if self.applies_to == "computations" else 0
+        last = n_edges if self.applies_to == "communications" else n_edges + n_nodes
+        return first, last, LAWS[self.law], self.shape or 0.0
+
+
+def _one_of(name: str, value: str, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise ParameterError(f"{name}={value!r} is unknown; choose one of {', '.join(choices)}.")
+
+
+def _checked_tau(tau: Numbers) -> float | tuple[float, ...]:
+    values = _numbers("tau", tau)
+    _all_hold(
+        "tau",
+        values,
+        np.isfinite(values) & (values >= 0.0),
+        "must be >= 0 and finite: it is the time of one communication in units of one proximal "
+        "step. Pass for example tau=5.",
+    )
+    return _plain(values)
+
+
+def _checked_speed(speed: Numbers) -> float | tuple[float, ...]:
+    values = _numbers("speed", speed)
+    _all_hold(
+        "speed",
+        values,
+        np.isfinite(values) & (values > 0.0),
+        "must be > 0 and finite: it is the time of one local update. Pass 1 for an ordinary node, "
+        "10 for one ten times slower.",
+    )
+    return _plain(values)
+
+
+def _checked_shape(law: str, shape: float | None) -> float | None:
+    if law not in DEFAULT_SHAPE:
+        if shape is not None:
+            raise ParameterError(
+                f"shape={shape!r} means nothing to the {law} law; leave it out, or choose "
+                f"law='lognormal' or law='pareto'."
+            )
+        return None
+    if shape is None:
+        return DEFAULT_SHAPE[law]
+    value = _numbers("shape", shape)
+    if value.ndim or not math.isfinite(value) or value <= SMALLEST_SHAPE[law]:
+        raise ParameterError(
+            f"shape={shape!r} does not fit: {SHAPE_RULES[law]}. "
+            f"Pass for example shape={DEFAULT_SHAPE[law]}."
+        )
+    return float(value)
+
+
+def _numbers(name: str, value: Any) -> NDArray[np.float64]:
+    """A number or a list of numbers as an array of 0 or 1 dimensions."""
+    try:
+        array = np.asarray(value)
+    except ValueError:  # lists of different lengths
+        array = np.empty((0, 0))
+    if array.ndim > 1 or (array.size and array.dtype.kind not in "iuf"):
+        raise ParameterError(f"{name}={value!r} must be a number or a flat list of numbers.")
+    return array.astype(np.float64)
+
+
+def _all_hold(name: str, values: NDArray[np.float64], holds: NDArray[np.bool_], rule: str) -> None:
+    if not np.all(holds):
+        index = int(np.argmin(holds))
+        label = f"{name}[{index}]" if values.ndim else name
+        raise ParameterError(f"{label}={values.flat[index]:g} {rule}")
+
+
+def _plain(values: NDArray[np.float64]) -> float | tuple[float, ...]:
+    """Floats and tuples rather than arrays: comparable, hashable, ready for JSON."""
+    return tuple(values.tolist()) if values.ndim else float(values)
+
+
+def _spread(name: str, values: Numbers, n: int, what: str) -> NDArray[np.float64]:
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim and array.size != n:
+        raise ParameterError(
+            f"{name} has {array.size} values for {n} {what}s; pass one number, or one per {what}."
+        )
+    return np.array(np.broadcast_to(array, (n,)))

@@ -1,0 +1,148 @@
+"""A schedule as an object: drawn or given, streamed, saved, replayed and timed."""
+
+import os
+import tempfile
+import zipfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adfs.errors import DataError, ParameterError
+from adfs.schedule.clock import Clock
+from adfs.schedule.delays import Delays
+from adfs.schedule.events import Events
+from adfs.schedule.law import Drawer, SamplingLaw
+
+BLOCK = 1 << 14
+
+
+class NodePart(NamedTuple):
+    """A node's own part of a schedule: its events' indices, what they are, which sample."""
+
+    index: NDArray[np.int64]
+    which: NDArray[np.int32]
+    sample: NDArray[np.int32]
+
+
+class Schedule:
+    """A sequence of events on a communication graph, drawn from a seed or given as arrays.
+
+    Drawn schedules hold no events: any block is drawn when asked for, the same each time.
+
+    Examples
+    --------
+    Figure 2 of the paper, nodes A to D being 0 to 3:
+
+    >>> schedule = Schedule.from_events(
+    ...     4, [(0, 2), (1, 3), (0, 1), (2, 3)], [(0, 2), (1, 3), (0, 1), 3, (2, 3)])
+    >>> schedule.times(tau=3.0, clock="rendezvous")
+    array([6., 6., 7., 7.])
+    """
+
+    def __init__(
+        self, edges: NDArray[np.int32], n_nodes: int, n_events: int, source: "Drawer | Events"
+    ) -> None:
+        if n_events < 0:
+            raise ParameterError(f"n_events={n_events} must be >= 0.")
+        self.edges, self.n_nodes, self.n_events = edges, n_nodes, n_events
+        self._source = source
+
+    @classmethod
+    def sample(cls, parameters: SamplingLaw, n_events: int, seed: int = 0) -> "Schedule":
+        """Schedule of ``n_events`` drawn with the probabilities of ``parameters``."""
+        drawer = Drawer(parameters, seed)
+        return cls(parameters.edges, len(parameters.p_node), int(n_events), drawer)
+
+    @classmethod
+    def from_events(
+        cls, n_nodes: int, edges: Sequence[tuple[int, int]], events: Sequence[object]
+    ) -> "Schedule":
+        """Schedule from a list: a pair is a communication, a number a local update at that node."""
+        number = {frozenset(edge): k for k, edge in enumerate(edges)}
+        which = np.empty(len(events), np.int32)
+        for k, event in enumerate(events):
+            if isinstance(event, int | np.integer) and 0 <= event < n_nodes:
+                which[k] = len(edges) + int(event)
+            elif isinstance(event, tuple) and frozenset(event) in number:
+                which[k] = number[frozenset(event)]
+            else:
+                raise ParameterError(f"Event {k} is {event!r}: neither a node nor an edge given.")
+        sample = np.where(which >= len(edges), 0, -1).astype(np.int32)
+        table = np.array(edges, dtype=np.int32).reshape(-1, 2)
+        return cls(table, n_nodes, len(events), Events(0, which, sample))
+
+    def events(self, start: int = 0, stop: int | None = None) -> Events:
+        """Events ``start`` to ``stop`` (to the end by default) as arrays."""
+        stop = self.n_events if stop is None else min(stop, self.n_events)
+        if isinstance(self._source, Drawer):
+            return self._source.draw(start, stop)
+        return Events(start, self._source.which[start:stop], self._source.sample[start:stop])
+
+    def blocks(self, start: int = 0, size: int = BLOCK) -> Iterator[Events]:
+        """The events from ``start`` on, in blocks; memory for one block only."""
+        for first in range(start, self.n_events, size):
+            yield self.events(first, first + size)
+
+    def node(self, node: int) -> NodePart:
+        """The part of the schedule in which ``node`` takes part."""
+        mine = np.append(np.any(self.edges == node, axis=1), np.arange(self.n_nodes) == node)
+        parts = []
+        for block in self.blocks():
+            hits = np.flatnonzero(mine[block.which])
+            parts.append(NodePart(hits + block.start, block.which[hits], block.sample[hits]))
+        columns = zip(*parts, strict=True) if parts else ([], [], [])
+        index, which, sample = (np.concatenate([[], *column]) for column in columns)
+        return NodePart(index.astype(np.int64), which.astype(np.int32), sample.astype(np.int32))
+
+    def clock(
+        self, tau: float = 1.0, clock: str = "nonblocking", delays: Delays | None = None
+    ) -> Clock:
+        """Run the clock over the whole schedule; iterates do not depend on it."""
+        hands = Clock(self.edges, self.n_nodes, delays or Delays(tau=tau), clock)
+        for block in self.blocks():
+            hands.advance(block)
+        return hands
+
+    def times(
+        self, tau: float = 1.0, clock: str = "nonblocking", delays: Delays | None = None
+    ) -> NDArray[np.float64]:
+        """Finish time of each node; ``delays`` replaces ``tau`` where they are not constant."""
+        return self.clock(tau, clock, delays).finish
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the events to a .npz file, whole or not at all."""
+        events = self.events()
+        target = Path(path)
+        handle, temporary = tempfile.mkstemp(dir=target.parent, suffix=".part")
+        try:
+            with os.fdopen(handle, "wb") as stream:
+                np.savez(
+                    stream, edges=self.edges, n_nodes=self.n_nodes,
+                    which=events.which, sample=events.sample,
+                )  # fmt: skip
+            os.replace(temporary, target)
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "Schedule":
+        """Read a schedule that `save` wrote."""
+        try:
+            with np.load(path, allow_pickle=False) as file:
+                events = Events(0, file["which"], file["sample"])
+                return cls(file["edges"], int(file["n_nodes"]), len(events.which), events)
+        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+            raise DataError(
+                f"{path} is not a schedule that can be read ({error}); "
+                "make one with Schedule.save or `adfs schedule sample --out FILE`."
+            ) from None
+
+    def __len__(self) -> int:
+        return self.n_events
+
+    def __repr__(self) -> str:
+        return f"Schedule({self.n_events} events, {self.n_nodes} nodes, {len(self.edges)} edges)"

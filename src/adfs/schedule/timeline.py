@@ -1,0 +1,200 @@
+"""What each node does when: intervals, the critical path, idle time, and Chrome's trace format.
+
+All functions take a clock in its state *before* the events and leave it untouched, so a window of
+a long schedule is looked at by advancing a clock to its beginning.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adfs.kernels import timing
+from adfs.schedule.clock import Clock
+from adfs.schedule.events import Events
+
+KINDS = ("compute", "communicate", "wait")
+COMPUTE, COMMUNICATE, WAIT = range(3)
+
+INTERVAL = np.dtype(
+    [
+        ("node", np.int32),
+        ("start", np.float64),
+        ("end", np.float64),
+        ("kind", np.uint8),
+        ("event", np.int64),
+        ("peer", np.int32),
+        ("sent", np.float64),
+        ("received", np.float64),
+    ]
+)
+
+IDLE = np.dtype([(name, np.float64) for name in (*KINDS, "outside", "idle_share")])
+
+
+class Passage(NamedTuple):
+    """How nodes went through events: a row an event, a column each of its nodes (-1: none)."""
+
+    event: NDArray[np.int64]
+    duration: NDArray[np.float64]
+    nodes: NDArray[np.int32]
+    reached: NDArray[np.float64]
+    left: NDArray[np.float64]
+    finish: NDArray[np.float64]
+
+
+def intervals(events: Events, clock: Clock) -> NDArray[np.void]:
+    """What each node does from when to when, sorted by node, then by event.
+
+    Parameters
+    ----------
+    events : Events
+    clock : Clock
+        Before these events.
+
+    Returns
+    -------
+    array of dtype ``INTERVAL``
+        ``kind`` numbers ``KINDS``. A node *waits* at an exchange that its peer has not reached,
+        and *communicates* from when both have until it leaves: one such interval a node of each
+        exchange, of length zero where the message had arrived before. ``sent`` and ``received``
+        tell when the message it takes left the peer and arrived; NaN in other intervals, where
+        ``peer`` of a local update is -1. The intervals of a node do not overlap.
+    """
+    seen = _follow(events, clock)
+    parts = [_computations(seen)]
+    for side in (0, 1):
+        parts += [_waits(seen, side), _communications(seen, side, clock.kind)]
+    table = np.concatenate(parts)
+    # A node waits at an exchange before it communicates: within an event, kinds go backwards.
+    return table[np.lexsort((-table["kind"].astype(np.int8), table["event"], table["node"]))]
+
+
+def critical_path(events: Events, clock: Clock) -> NDArray[np.int64]:
+    """Indices of the chain of events that determines the makespan, in order.
+
+    Each event of the chain begins to count when the one before it ends, so from a clock at zero
+    their durations (``clock.durations``) sum, in this order, to the makespan exactly. Shortening
+    any event outside the chain alone gains nothing.
+    """
+    seen = _follow(events, clock)
+    before = np.full(seen.reached.shape, -1, dtype=np.int64)
+    latest = np.empty(clock.n_nodes, dtype=np.int64)
+    timing.bind(events.which, clock.edges, clock.code, seen.reached, seen.left, before, latest)
+    path = np.empty(len(events.which), dtype=np.int64)
+    length = timing.backtrack(before, latest[np.argmax(seen.finish)], path)
+    return events.start + path[:length][::-1]
+
+
+def idle(table: NDArray[np.void], n_nodes: int) -> NDArray[np.void]:
+    """Where the time of each node went, one row of dtype ``IDLE`` a node.
+
+    Time in each kind of interval; ``outside``, before its first and after its last event; and
+    ``idle_share``, the share neither computing nor communicating. All between the first start
+    and the last end in the table.
+    """
+    rows = np.zeros(n_nodes, dtype=IDLE)
+    if not len(table):
+        return rows
+    length = table["end"] - table["start"]
+    for code, name in enumerate(KINDS):
+        mine = table["kind"] == code
+        rows[name] = np.bincount(table["node"][mine], length[mine], n_nodes)
+    makespan = table["end"].max() - table["start"].min()
+    busy = rows["compute"] + rows["communicate"]
+    rows["outside"] = np.maximum(makespan - busy - rows["wait"], 0.0)
+    rows["idle_share"] = 1.0 - busy / makespan if makespan > 0.0 else 0.0
+    return rows
+
+
+def chrome_trace(
+    table: NDArray[np.void], names: Sequence[str] | None = None, microseconds: float = 1.0
+) -> dict[str, Any]:
+    """Intervals in the Trace Event Format, for chrome://tracing or ui.perfetto.dev.
+
+    One row a node; one unit of time (one proximal step) is shown as ``microseconds``. Times are
+    whole nanoseconds, the viewers' own resolution, so that neighbours touch without overlapping.
+    Write it with ``json.dump``.
+    """
+    rows: list[dict[str, Any]] = []
+    for node in np.unique(table["node"]).tolist():
+        label = names[node] if names is not None else f"node {node}"
+        about: dict[str, Any] = {"ph": "M", "pid": 0, "tid": node}
+        rows.append({**about, "name": "thread_name", "args": {"name": label}})
+        rows.append({**about, "name": "thread_sort_index", "args": {"sort_index": node}})
+    start = np.rint(table["start"] * (1e3 * microseconds))
+    length = np.rint(table["end"] * (1e3 * microseconds)) - start
+    rows.extend(
+        _slice(row, ts / 1e3, dur / 1e3)
+        for row, ts, dur in zip(table, start.tolist(), length.tolist(), strict=True)
+    )
+    return {"traceEvents": rows, "displayTimeUnit": "ns"}
+
+
+def _slice(row: np.void, ts: float, dur: float) -> dict[str, Any]:
+    kind = KINDS[row["kind"]]
+    args: dict[str, Any] = {"event": int(row["event"])}
+    if row["kind"] != COMPUTE:
+        args["peer"] = int(row["peer"])
+    return {
+        "name": kind,
+        "cat": kind,
+        "ph": "X",
+        "pid": 0,
+        "tid": int(row["node"]),
+        "ts": ts,
+        "dur": dur,
+        "args": args,
+    }
+
+
+def _follow(events: Events, clock: Clock) -> Passage:
+    """Run the events from the clock's state and keep what passed."""
+    which = events.which
+    event = events.start + np.arange(len(which), dtype=np.int64)
+    duration = clock.durations(events)
+    reached, left = np.zeros((2, len(which), 2))
+    finish = clock.finish.copy()
+    timing.follow(which, clock.edges, duration, clock.code, finish, reached, left)
+    alone = np.full((clock.n_nodes, 2), -1, dtype=np.int32)
+    alone[:, 0] = np.arange(clock.n_nodes)
+    nodes = np.concatenate([clock.edges, alone])[which]
+    return Passage(event, duration, nodes, reached, left, finish)
+
+
+def _computations(seen: Passage) -> NDArray[np.void]:
+    local = seen.nodes[:, 1] < 0
+    return _rows(seen, local, 0, COMPUTE, seen.reached[:, 0], seen.left[:, 0])
+
+
+def _waits(seen: Passage, side: int) -> NDArray[np.void]:
+    ready = seen.reached.max(axis=1)
+    early = (seen.nodes[:, 1] >= 0) & (seen.reached[:, side] < ready)
+    return _rows(seen, early, side, WAIT, seen.reached[:, side], ready)
+
+
+def _communications(seen: Passage, side: int, clock: str) -> NDArray[np.void]:
+    ready = seen.reached.max(axis=1)
+    shared = seen.nodes[:, 1] >= 0
+    table = _rows(seen, shared, side, COMMUNICATE, ready, seen.left[:, side])
+    table["sent"] = (ready if clock == "rendezvous" else seen.reached[:, 1 - side])[shared]
+    table["received"] = table["sent"] + seen.duration[shared]
+    return table
+
+
+def _rows(
+    seen: Passage,
+    mask: NDArray[np.bool_],
+    side: int,
+    kind: int,
+    start: NDArray[np.float64],
+    end: NDArray[np.float64],
+) -> NDArray[np.void]:
+    """Intervals of the nodes in column ``side`` of the masked events."""
+    table = np.empty(np.count_nonzero(mask), dtype=INTERVAL)
+    table["node"], table["peer"] = seen.nodes[mask, side], seen.nodes[mask, 1 - side]
+    table["start"], table["end"] = start[mask], end[mask]
+    table["kind"], table["event"] = kind, seen.event[mask]
+    table["sent"] = table["received"] = np.nan
+    return table
