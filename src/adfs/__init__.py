@@ -1,0 +1,42 @@
+"""Decentralized training of regularised linear models to a certified accuracy (ADFS).
+
+Names below are imported when first used: ``import adfs`` itself is quick.
+"""
+
+import importlib
+from typing import Any
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "Topology": "adfs.graphs.topology",
+    "partition": "adfs.problems.partition",
+    "Problem": "adfs.problems.finite_sum",
+    "Parameters": "adfs.theory.parameters",
+    "Schedule": "adfs.schedule.schedule",
+    "Delays": "adfs.schedule.delays",
+    "solve": "adfs.runtime.solve",
+    "Result": "adfs.runtime.solve",
+    "AdfsError": "adfs.errors",
+}
+__all__ = ["algorithms", "datasets", *_HOMES]
+
+
+def algorithms() -> list[str]:
+    """Names of the registered algorithms."""
+    from adfs.algorithms.base import REGISTRY
+
+    importlib.import_module("adfs.algorithms.registered")
+    return sorted(REGISTRY)
+
+
+def __getattr__(name: str) -> Any:
+    if name == "datasets":
+        return importlib.import_module("adfs.problems.datasets")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'adfs' has no attribute {name!r}")
+    return getattr(importlib.import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])

@@ -1,0 +1,115 @@
+"""ADFS, the paper's Algorithm 1, in its lazy form (SPEC 2.2).
+
+A communication on edge (k, l) moves the two centres by ``-+ eta~ (y_k / sigma_k - y_l / sigma_l)``;
+a local update takes one sample's proximal step and moves its centre by the opposite of its virtual
+node; every other row only mixes, which costs nothing until it is touched.
+
+Deviation: the output is ``y_t / sigma`` as in the paper's experiments, not ``v_t / sigma`` as in
+the pseudo code (trap T9).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from adfs.algorithms.base import Counts, Matrix, Vector, register
+from adfs.errors import ParameterError
+from adfs.kernels import blocks, edge
+from adfs.kernels.lazy import decay_table
+from adfs.kernels.memory import CACHE_LINE
+from adfs.problems.finite_sum import Problem
+from adfs.schedule.events import Events
+from adfs.theory.parameters import Parameters
+
+
+@dataclass
+class AdfsState:
+    """Where a run stands: the next iteration, a line a sample, the centres' rows."""
+
+    t: int
+    lines: Matrix
+    centres: edge.Centres
+
+
+@register("adfs")
+class Adfs:
+    """Algorithm 1 on one problem with one choice of parameters."""
+
+    name: str
+
+    def __init__(self, problem: Problem, parameters: Parameters) -> None:
+        if not problem.loss.smooth:
+            raise ParameterError(
+                f"Algorithm 'adfs' needs a smooth loss and {problem.loss.name!r} is not; choose "
+                "logistic, squared, squared_hinge, smoothed_hinge or huber."
+            )
+        self.problem, self.parameters = problem, parameters
+        self.decay = decay_table(parameters.rho)
+        self.network = edge.Network(
+            edges=parameters.edges,
+            edge_eta=parameters.edge_eta,
+            edge_push=parameters.edge_push,
+            sigma=problem.sigma,
+            eta_ratio=parameters.eta_ratio,
+            offsets=problem.offsets,
+            loss=problem.loss.code,
+            max_curvature=problem.loss.max_curvature,
+        )
+        self._messages = np.empty((2, problem.n_features))
+
+    def init(self) -> AdfsState:
+        """``x_0 = v_0 = 0``."""
+        problem = self.problem
+        lines = aligned_zeros(problem.n_samples, edge.LINE)
+        lines[:, edge.NORM2] = problem.squared_norms
+        lines[:, edge.LABEL] = problem.labels
+        lines[:, edge.WEIGHT] = problem.weights
+        lines[:, edge.PUSH] = self.parameters.sample_push()
+        shape = (problem.n_nodes, problem.n_features)
+        centres = edge.Centres(
+            np.zeros(shape), np.zeros(shape), np.ones(shape[0]), np.zeros(shape[0], np.int64)
+        )
+        return AdfsState(0, lines, centres)
+
+    def step(self, state: AdfsState, events: Events) -> AdfsState:
+        """Run the events, in place."""
+        blocks.run_events(
+            events.start, events.which, events.sample, self.problem.rows, state.lines,
+            state.centres, self.network, self.decay, self._messages,
+        )  # fmt: skip
+        state.t = events.stop
+        return state
+
+    def nodes(self, state: AdfsState) -> tuple[Matrix, Matrix]:
+        """Centre rows of ``y_t`` and ``v_t``."""
+        y, v = np.empty_like(state.centres.s), np.empty_like(state.centres.s)
+        blocks.centres_at(state.t, state.centres, self.decay, y, v)
+        return y, v
+
+    def virtual(self, state: AdfsState) -> tuple[Vector, Vector]:
+        """Coefficients of ``y_t`` and ``v_t`` at the virtual nodes, each on its own row."""
+        y, v = np.empty(len(state.lines)), np.empty(len(state.lines))
+        blocks.virtual_at(state.t, state.lines, self.decay, y, v)
+        return y, v
+
+    def output(self, state: AdfsState) -> Matrix:
+        """``theta_i = y_t^(i) / sigma_i``."""
+        return self.nodes(state)[0] / self.problem.sigma[:, None]
+
+    def duals(self, state: AdfsState) -> Vector:
+        """Virtual coefficients of ``y_t``: the dual point of the certificate."""
+        return self.virtual(state)[0]
+
+    def counts(self, events: Events) -> Counts:
+        """An exchange is two messages of d numbers."""
+        n_exchanges = int(np.count_nonzero(events.which < len(self.network.edges)))
+        n_prox = len(events.which) - n_exchanges
+        size = 2 * n_exchanges * 8 * self.problem.n_features
+        return Counts(n_prox=n_prox, n_comm=2 * n_exchanges, bytes=size)
+
+
+def aligned_zeros(n_rows: int, n_columns: int) -> Matrix:
+    """Zeros whose first element starts a cache line, so that a row of eight never straddles two."""
+    room = np.zeros(n_rows * n_columns + CACHE_LINE // 8)
+    start = (-room.ctypes.data // 8) % (CACHE_LINE // 8)
+    return room[start : start + n_rows * n_columns].reshape(n_rows, n_columns)

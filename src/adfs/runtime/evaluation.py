@@ -1,0 +1,64 @@
+"""Reading a run: the model, its certificate, and how far the nodes are from each other."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adfs.algorithms.base import Algorithm, Matrix, Vector
+from adfs.kernels import certificate
+from adfs.problems.certificates import certify
+from adfs.problems.finite_sum import Problem
+from adfs.problems.shards import slice_rows
+
+SCORES_AT_ONCE = 1 << 21
+
+
+class Reading(NamedTuple):
+    """What an evaluation finds."""
+
+    theta: Vector
+    thetas: Matrix
+    objective: float
+    duality_gap: float
+    suboptimality: float | None
+    consensus_error: float
+
+    @property
+    def relative_gap(self) -> float:
+        """``gap / max(1, |F|)``."""
+        return self.duality_gap / max(1.0, abs(self.objective))
+
+
+def read(problem: Problem, algorithm: Algorithm[Any], state: Any) -> Reading:
+    """Evaluate a state; ``theta`` is the sigma-weighted mean over nodes."""
+    thetas = algorithm.output(state)
+    theta = problem.sigma @ thetas / problem.total_sigma
+    found = certify(problem, theta, algorithm.duals(state))
+    spread = float(np.sqrt(np.mean(np.sum((thetas - theta) ** 2, axis=1))))
+    return Reading(
+        theta, thetas, found.objective, found.duality_gap, _suboptimality(problem, thetas), spread
+    )
+
+
+def _suboptimality(problem: Problem, thetas: Matrix) -> float | None:
+    """Mean over nodes of ``F(theta_i) - F*``, relative; only if the optimum is known."""
+    if not problem.optimum_is_known:
+        return None
+    best = problem.optimum().objective
+    return float(np.mean(objectives(problem, thetas)) - best) / max(1.0, abs(best))
+
+
+def objectives(problem: Problem, thetas: Matrix) -> NDArray[np.float64]:
+    """``F`` at each row of ``thetas``, rows of data taken in blocks."""
+    totals = 0.5 * problem.total_sigma * np.sum(thetas**2, axis=1)
+    block = max(1, SCORES_AT_ONCE // len(thetas))
+    for first in range(0, problem.n_samples, block):
+        last = min(problem.n_samples, first + block)
+        scores = thetas @ slice_rows(problem.rows, problem.n_features, first, last).T
+        for k in range(len(thetas)):
+            totals[k] += certificate.loss_sum(
+                problem.loss.code, np.ascontiguousarray(scores[k]), problem.labels,
+                problem.weights, first, last,
+            )  # fmt: skip
+    return totals

@@ -1,0 +1,102 @@
+"""The one loop: draw a block, move, advance the clock; now and then evaluate and decide."""
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from adfs.algorithms.base import Algorithm, Counts
+from adfs.problems.finite_sum import Problem
+from adfs.runtime.evaluation import Reading, read
+from adfs.runtime.signals import Interrupts
+from adfs.runtime.stopping import Stopping
+from adfs.runtime.trace import Trace
+from adfs.schedule.clock import Clock
+from adfs.schedule.law import Drawer
+from adfs.theory.parameters import Parameters
+
+BLOCK = 1 << 14
+SHORTEST_INTERVAL = 2_000
+
+
+@dataclass
+class Progress:
+    """What a callback or a progress bar is told after each evaluation."""
+
+    iteration: int
+    idealized_time: float
+    wall_time: float
+    reading: Reading
+    tol: float
+
+
+Callback = Callable[[Progress], Any]
+
+
+@dataclass
+class Run:
+    """A run in progress."""
+
+    problem: Problem
+    algorithm: Algorithm[Any]
+    parameters: Parameters
+    drawer: Drawer
+    clock: Clock
+    stopping: Stopping
+    callbacks: tuple[Callback, ...] = ()
+    trace: Trace = field(default_factory=Trace)
+    counts: Counts = Counts()
+    iteration: int = 0
+    wall_time: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.state = self.algorithm.init()
+        passes = math.ceil(self.problem.n_samples / max(self.parameters.p_comp, 1e-3))
+        self.interval = max(SHORTEST_INTERVAL, passes)
+
+    def go(self, interrupts: Interrupts) -> tuple[str, Reading]:
+        """Turn the algorithm until a limit is met; return the status and the last reading."""
+        reading = self.evaluate()
+        first_gap = reading.relative_gap
+        budget = self.stopping.budget(self.parameters.rho, first_gap)
+        while True:
+            status = self.stopping.verdict(
+                reading.relative_gap, first_gap, self.iteration, self.wall_time, budget
+            )
+            if status is not None:
+                return status, reading
+            self.advance(min(budget, self.iteration + self.interval), interrupts)
+            reading = self.evaluate()
+            if interrupts.received is not None and reading.relative_gap > self.stopping.tol:
+                return "interrupted", reading
+
+    def advance(self, stop: int, interrupts: Interrupts) -> None:
+        """Events up to ``stop``, or fewer if interrupted or out of time."""
+        started, so_far = time.perf_counter(), self.wall_time
+        limit = self.stopping.time_limit
+        while self.iteration < stop and interrupts.received is None:
+            events = self.drawer.draw(self.iteration, min(stop, self.iteration + BLOCK))
+            self.state = self.algorithm.step(self.state, events)
+            self.clock.advance(events)
+            self.counts = self.counts.plus(self.algorithm.counts(events))
+            self.iteration = events.stop
+            self.wall_time = so_far + time.perf_counter() - started
+            if limit is not None and self.wall_time >= limit:
+                break
+
+    def evaluate(self) -> Reading:
+        """Read the state, record it, tell the callbacks; not counted in ``wall_time``."""
+        reading = read(self.problem, self.algorithm, self.state)
+        self.trace.append(
+            iteration=self.iteration, idealized_time=self.clock.time, wall_time=self.wall_time,
+            **self.counts._asdict(), objective=reading.objective,
+            suboptimality=reading.suboptimality, duality_gap=reading.duality_gap,
+            consensus_error=reading.consensus_error,
+        )  # fmt: skip
+        progress = Progress(
+            self.iteration, self.clock.time, self.wall_time, reading, self.stopping.tol
+        )
+        for callback in self.callbacks:
+            callback(progress)
+        return reading

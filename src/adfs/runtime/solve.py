@@ -1,0 +1,146 @@
+"""`solve`: from a problem to a certified model."""
+
+import math
+import signal
+import time
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adfs.algorithms import registered  # noqa: F401  (fills the registry)
+from adfs.algorithms.base import get_algorithm
+from adfs.errors import ParameterError
+from adfs.problems.finite_sum import Problem
+from adfs.runtime.progress import terminal_progress
+from adfs.runtime.runner import Callback, Run
+from adfs.runtime.signals import Interrupts
+from adfs.runtime.stopping import Stopping
+from adfs.runtime.trace import Trace
+from adfs.schedule.clock import Clock
+from adfs.schedule.delays import Delays
+from adfs.schedule.law import Drawer
+from adfs.theory.parameters import Parameters
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a run gives back. ``duality_gap`` is absolute, ``objective`` is ``F(theta)``."""
+
+    theta: NDArray[np.float64]
+    thetas: NDArray[np.float64]
+    status: str
+    objective: float
+    duality_gap: float
+    parameters: Parameters
+    trace: Trace
+    algorithm: str
+    seed: int
+    setup_time: float
+    signal: int | None = None
+
+    @property
+    def relative_gap(self) -> float:
+        """``duality_gap / max(1, |objective|)``, what ``tol`` was compared with."""
+        return self.duality_gap / max(1.0, abs(self.objective))
+
+    @property
+    def iterations(self) -> int:
+        """Events executed."""
+        return int(self.trace.last()["iteration"] or 0)
+
+    @property
+    def idealized_time(self) -> float:
+        """When the last node finished, in units of one proximal step."""
+        return float(self.trace.last()["idealized_time"] or 0.0)
+
+    @property
+    def wall_time(self) -> float:
+        """Seconds in the loop, without set-up and evaluation."""
+        return float(self.trace.last()["wall_time"] or 0.0)
+
+    def __repr__(self) -> str:
+        return (
+            f"Result({self.status}, objective={self.objective:.10g}, "
+            f"relative gap={self.relative_gap:.2g}, {self.iterations} iterations, "
+            f"idealized time={self.idealized_time:.6g})"
+        )
+
+
+def solve(
+    problem: Problem,
+    algorithm: str = "auto",
+    tol: float = 1e-6,
+    max_iter: int | None = None,
+    time_limit: float | None = None,
+    tau: float = 5.0,
+    clock: str = "nonblocking",
+    parameters: str | Parameters = "tuned",
+    seed: int = 0,
+    callback: Callback | None = None,
+    delays: Delays | None = None,
+    progress: bool | None = None,
+    signals: tuple[signal.Signals, ...] = (signal.SIGINT,),
+) -> Result:
+    """Minimise the problem's ``F`` to a relative duality gap of ``tol``.
+
+    Parameters
+    ----------
+    problem : Problem
+    algorithm : str
+        ``auto`` takes ``adfs``.
+    tol : float
+        Stop when ``gap / max(1, |F|) <= tol``.
+    max_iter : int, optional
+        Most events; by default well beyond what theory needs for ``tol``.
+    time_limit : float, optional
+        Seconds in the loop.
+    tau, clock, delays
+        The time model: one communication in units of one proximal step, ``nonblocking`` or
+        ``rendezvous``; ``delays`` where they are not constant.
+    parameters : str or Parameters
+    seed : int
+        The same seed gives the same bits.
+    callback : callable, optional
+        Called with a `Progress` after each evaluation.
+    progress : bool, optional
+        A progress line on stderr; by default only if that is a terminal.
+
+    Examples
+    --------
+    >>> import adfs
+    >>> X, y = adfs.datasets.two_gaussians(200, 5, seed=0)
+    >>> problem = adfs.Problem(adfs.partition(X, y, 4), sigma=0.1)
+    >>> result = adfs.solve(problem, tol=1e-8)
+    >>> result.status, result.relative_gap < 1e-8
+    ('converged', True)
+    """
+    started = time.perf_counter()
+    stopping = Stopping(tol, max_iter, time_limit)
+    name = "adfs" if algorithm == "auto" else algorithm
+    delays = delays or Delays(tau=tau)
+    chosen = _parameters(problem, parameters, tau, clock, delays)
+    run = Run(
+        problem, get_algorithm(name)(problem, chosen), chosen, Drawer(chosen, seed),
+        Clock(chosen.edges, problem.n_nodes, delays, clock), stopping,
+    )  # fmt: skip
+    setup_time = time.perf_counter() - started
+    with Interrupts(signals) as interrupts, terminal_progress(progress) as show:
+        run.callbacks = tuple(each for each in (callback, show) if each is not None)
+        status, reading = run.go(interrupts)
+    return Result(
+        reading.theta, reading.thetas, status, reading.objective, reading.duality_gap, chosen,
+        run.trace, name, seed, setup_time, interrupts.received,
+    )  # fmt: skip
+
+
+def _parameters(
+    problem: Problem, parameters: str | Parameters, tau: float, clock: str, delays: Delays
+) -> Parameters:
+    if isinstance(parameters, Parameters):
+        if parameters.conditioning is not problem.conditioning:
+            raise ParameterError("These parameters were chosen for another problem; choose again.")
+        return parameters
+    if not (tau >= 0 and math.isfinite(tau)):
+        raise ParameterError(f"tau={tau:g} must be finite and >= 0 (one communication's time).")
+    return Parameters.choose(problem, parameters, tau, clock, delays)

@@ -1,0 +1,53 @@
+"""When a run ends, and the word for it."""
+
+import math
+from dataclasses import dataclass
+
+from adfs.errors import ParameterError
+
+STATUSES = ("converged", "max_iter", "time_limit", "interrupted", "diverged")
+BLOW_UP = 1e8
+
+
+@dataclass(frozen=True)
+class Stopping:
+    """Limits of a run; a number out of range cannot be built."""
+
+    tol: float = 1e-6
+    max_iter: int | None = None
+    time_limit: float | None = None
+
+    def __post_init__(self) -> None:
+        if not (self.tol > 0 and math.isfinite(self.tol)):
+            raise ParameterError(
+                f"tol={self.tol:g} must be > 0: it is the relative duality gap at which a run "
+                "stops. Use for example 1e-6."
+            )
+        if self.max_iter is not None and self.max_iter < 0:
+            raise ParameterError(f"max_iter={self.max_iter} must be >= 0, or None for no limit.")
+        if self.time_limit is not None and not self.time_limit > 0:
+            raise ParameterError(f"time_limit={self.time_limit:g} s must be > 0, or None.")
+
+    def verdict(
+        self, relative_gap: float, first_gap: float, iteration: int, wall_time: float, budget: int
+    ) -> str | None:
+        """The status with which to stop now, or None to go on."""
+        if not math.isfinite(relative_gap) or relative_gap > BLOW_UP * max(1.0, first_gap):
+            return "diverged"
+        if relative_gap <= self.tol:
+            return "converged"
+        if iteration >= budget:
+            return "max_iter"
+        if self.time_limit is not None and wall_time >= self.time_limit:
+            return "time_limit"
+        return None
+
+    def budget(self, rho: float, first_gap: float) -> int:
+        """Most iterations: as given, or well beyond what theory's rate needs for ``tol``.
+
+        Without it a ``tol`` below what double precision can certify would never end.
+        """
+        if self.max_iter is not None:
+            return self.max_iter
+        efolds = math.log(max(first_gap, self.tol) / self.tol) + 30.0
+        return math.ceil(efolds / rho)

@@ -1,0 +1,268 @@
+"""The parameters of Algorithm 1 as one frozen object that cannot hold what Theorem 1 forbids."""
+
+import dataclasses
+import functools
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adfs.errors import ParameterError
+from adfs.graphs.topology import Topology
+from adfs.problems.conditioning import Conditioning
+from adfs.theory.spectral import EDGE_MU2, sigma_a
+
+if TYPE_CHECKING:
+    from adfs.problems.finite_sum import Problem
+    from adfs.schedule.delays import Delays
+
+Vector = NDArray[np.float64]
+
+LARGEST_RHO = 1.0 - 1e-9  # rho = 1 would make an idle row's decay zero and its logarithm infinite
+ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Parameters:
+    """Probabilities, weights and rate of ADFS on one problem and graph.
+
+    Virtual edges have ``mu_ij^2 = alpha_i L_ij`` and, within node ``i``, probability proportional
+    to ``sqrt(1 + L_ij / sigma_i)``; their limit on ``rho`` then depends on the node alone.
+
+    Parameters
+    ----------
+    how : str
+        The rule that chose them.
+    topology : Topology
+    conditioning : Conditioning
+        Smoothness of the samples.
+    masses : array, shape (n_nodes,)
+        What stands for ``sum_j L_ij`` in ``sigma_A``: that sum, or ``lambda_max(B_i)`` in the
+        projector form.
+    alpha, sigma_A, p_edge, p_node, rho
+        As in SPEC 2.1: ``p_edge`` one a communication edge, ``p_node`` the probability that an
+        iteration is a local update at that node.
+    tau, clock
+        The time model they were chosen for.
+    time_per_efold : float
+        Predicted idealized time in which the proven error shrinks by e; nan if never simulated.
+    gain : float
+        How many times less that is than for ``how="paper"``; nan if not known.
+
+    Examples
+    --------
+    >>> import adfs
+    >>> X, y = adfs.datasets.two_gaussians(40, 3, seed=0)
+    >>> problem = adfs.Problem(adfs.partition(X, y, 4), topology=adfs.Topology.grid(2, 2))
+    >>> parameters = adfs.Parameters.choose(problem, how="exact")
+    >>> bool(0 < parameters.rho <= parameters.rho_limit)
+    True
+    """
+
+    how: str
+    topology: Topology
+    conditioning: Conditioning
+    masses: Vector
+    alpha: Vector
+    sigma_A: float
+    p_edge: Vector
+    p_node: Vector
+    rho: float
+    tau: float = 1.0
+    clock: str = "nonblocking"
+    time_per_efold: float = float("nan")
+    gain: float = float("nan")
+
+    @classmethod
+    def choose(
+        cls,
+        problem: "Problem",
+        how: str = "tuned",
+        tau: float = 5.0,
+        clock: str = "nonblocking",
+        delays: "Delays | None" = None,
+        p_comm: float | None = None,
+        mu_scale: float | None = None,
+        rho: float | None = None,
+    ) -> "Parameters":
+        """Parameters by rule: ``paper``, ``exact``, ``projector`` or ``tuned``.
+
+        ``p_comm``, ``mu_scale`` (the factor c of SPEC 2.4b) and ``rho`` override the rule's choice.
+        """
+        from adfs.theory.choices import choose
+
+        return choose(problem, how, tau, clock, delays, p_comm, mu_scale, rho)
+
+    def replace(self, **changes: Any) -> "Parameters":
+        """A copy with some fields changed, checked like any other.
+
+        A change of ``alpha`` or ``p_*`` without ``sigma_A`` or ``rho`` recomputes these.
+        """
+        fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        unknown = set(changes) - set(fields)
+        if unknown:
+            raise ParameterError(
+                f"There is no parameter {sorted(unknown)[0]!r}; choose among {', '.join(fields)}."
+            )
+        fields.update(changes)
+        if "alpha" in changes and "sigma_A" not in changes:
+            fields["sigma_A"] = self._sigma_a_limit(np.asarray(fields["alpha"], dtype=float))
+        if "rho" not in changes and {"alpha", "sigma_A", "p_edge", "p_node"} & set(changes):
+            fields["rho"] = None
+        return Parameters(**fields)
+
+    def __post_init__(self) -> None:
+        for name in ("masses", "alpha", "p_edge", "p_node"):
+            object.__setattr__(self, name, np.asarray(getattr(self, name), dtype=np.float64))
+        self._check_probabilities()
+        self._check_sigma_a()
+        if self.rho is None:
+            object.__setattr__(self, "rho", self.rho_limit)
+        self._check_rho()
+
+    def _check_probabilities(self) -> None:
+        sizes = (len(self.p_edge), len(self.p_node))
+        if sizes != (self.topology.n_edges, self.topology.n_nodes):
+            raise ParameterError(f"p_edge and p_node have {sizes} entries; one an edge, one a node.")
+        both = np.concatenate([self.p_edge, self.p_node])
+        if not np.isfinite(both).all() or (both < 0).any() or abs(both.sum() - 1.0) > 1e-9:
+            raise ParameterError(
+                f"Probabilities sum to {both.sum():.6g}, the least is {both.min():.3g}; "
+                "they must be >= 0 and sum to 1."
+            )
+        idle = np.flatnonzero((self.p_node <= 0) & (self.conditioning.live_counts > 0))
+        if (self.p_edge <= 0).any() or len(idle):
+            raise ParameterError(
+                "Every edge, and every node with data, needs a positive probability; "
+                f"p_comm={self.p_comm:.3g}. Theorem 1 gives rho = 0 otherwise."
+            )
+
+    def _sigma_a_limit(self, alpha: Vector) -> float:
+        return sigma_a(
+            self.topology, self.sigma, self.masses, alpha, self.conditioning.live_counts
+        )
+
+    def _check_sigma_a(self) -> None:
+        if (self.alpha <= 0).any() or not np.isfinite(self.alpha).all():
+            raise ParameterError(f"alpha={self.alpha.min():.3g} must be finite and > 0.")
+        if not 0 < self.sigma_A:
+            raise ParameterError(f"sigma_A={self.sigma_A:.3g} must be > 0.")
+
+    def _check_rho(self) -> None:
+        if not 0.0 < self.rho <= self.rho_limit * (1.0 + ROUNDING):
+            raise ParameterError(
+                f"rho={self.rho:.3g} is outside (0, {self.rho_limit:.3g}], the range allowed by "
+                f"Theorem 1, equation (6); {self.binding} binds. Lower rho, or raise that "
+                "probability."
+            )
+
+    @property
+    def sigma(self) -> Vector:
+        """Regularisation of each node."""
+        return self.conditioning.sigma
+
+    @property
+    def edges(self) -> NDArray[np.int32]:
+        """Communication edges."""
+        return self.topology.edges
+
+    @property
+    def offsets(self) -> NDArray[np.int64]:
+        """First sample of each node."""
+        return self.conditioning.offsets
+
+    @property
+    def p_comm(self) -> float:
+        """Probability that an iteration is a communication."""
+        return float(self.p_edge.sum())
+
+    @property
+    def p_comp(self) -> float:
+        """Probability that an iteration is a local update."""
+        return float(self.p_node.sum())
+
+    def importance(self) -> Vector:
+        """``sqrt(1 + L_ij / sigma_i)``, 0 for samples outside the augmented graph."""
+        return importance(self.conditioning)
+
+    @functools.cached_property
+    def importance_sums(self) -> Vector:
+        """``S_i = sum_j sqrt(1 + L_ij / sigma_i)``."""
+        return np.add.reduceat(self.importance(), self.offsets[:-1])
+
+    @functools.cached_property
+    def edge_limits(self) -> Vector:
+        """Largest ``rho`` that equation (6) allows for each communication edge."""
+        return self.p_edge * np.sqrt(self.sigma_A) / edge_roots(self.topology, self.sigma)
+
+    @functools.cached_property
+    def node_limits(self) -> Vector:
+        """Largest ``rho`` for the virtual edges of each node; infinite without data."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            limits = self.p_node * np.sqrt(self.sigma_A / self.alpha) / self.importance_sums
+        return np.where(self.conditioning.live_counts > 0, limits, np.inf)
+
+    @property
+    def rho_limit(self) -> float:
+        """Largest ``rho`` allowed by Theorem 1."""
+        least = min(np.min(self.edge_limits, initial=np.inf), np.min(self.node_limits))
+        return float(min(least, LARGEST_RHO))
+
+    @property
+    def binding(self) -> str:
+        """Which edge or node sets the limit."""
+        if np.min(self.edge_limits, initial=np.inf) < np.min(self.node_limits):
+            edge = int(np.argmin(self.edge_limits))
+            k, l = self.edges[edge]
+            return f"edge {edge} between nodes {k} and {l}"
+        return f"the samples of node {int(np.argmin(self.node_limits))}"
+
+    @property
+    def edge_eta(self) -> Vector:
+        """``eta~_kl = rho mu_kl^2 / (sigma_A p_kl)``."""
+        return self.rho * EDGE_MU2 / (self.sigma_A * self.p_edge)
+
+    @property
+    def edge_push(self) -> Vector:
+        """``c_kl = rho R_kl / p_kl``."""
+        return self.rho * self.topology.spectrum.resistances / self.p_edge
+
+    @property
+    def eta_ratio(self) -> Vector:
+        """``eta~_ij / (c_ij w_ij |x_ij|^2)``, the same for all samples of a node."""
+        return self.alpha * self.conditioning.max_curvature / self.sigma_A
+
+    def sample_push(self) -> Vector:
+        """``c_ij = rho / p_ij`` for every sample; 0 outside the augmented graph."""
+        weights = self.importance()
+        per_node = np.zeros(len(self.p_node))
+        np.divide(self.rho * self.importance_sums, self.p_node, out=per_node,
+                  where=self.p_node > 0)  # fmt: skip
+        push = np.repeat(per_node, np.diff(self.offsets))
+        np.divide(push, weights, out=push, where=weights > 0)
+        push[weights == 0] = 0.0
+        return push
+
+    def __str__(self) -> str:
+        from adfs.theory.describe import describe
+
+        return describe(self)
+
+
+def importance(conditioning: Conditioning) -> Vector:
+    """``sqrt(1 + L_ij / sigma_i)``, 0 where ``L_ij = 0``."""
+    smoothness = conditioning.smoothness
+    values = np.repeat(1.0 / conditioning.sigma, np.diff(conditioning.offsets))
+    values *= smoothness
+    values += 1.0
+    np.sqrt(values, out=values)
+    values[smoothness == 0.0] = 0.0
+    return values
+
+
+def edge_roots(topology: Topology, sigma: Vector) -> Vector:
+    """``sqrt(M_kl R_kl)`` with ``M_kl = mu_kl^2 (1 / sigma_k + 1 / sigma_l)``."""
+    ends = topology.edges
+    smoothness = EDGE_MU2 * (1.0 / sigma[ends[:, 0]] + 1.0 / sigma[ends[:, 1]])
+    return np.asarray(np.sqrt(smoothness * topology.spectrum.resistances))

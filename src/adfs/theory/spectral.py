@@ -1,0 +1,105 @@
+"""``sigma_A``, the strong convexity of the dual problem, from n x n algebra (SPEC 2.1, 2.4a).
+
+The m virtual nodes of node ``i`` act as one of mass ``S_i = sum_j L_ij``, because
+``mu_ij^2 / L_ij = alpha_i`` for all of them. An eigenvalue ``lambda < min alpha`` of the augmented
+Laplacian then belongs to
+
+    Lap a = lambda D(lambda) a,    D_i(lambda) = sigma_i + S_i alpha_i / (alpha_i - lambda),
+
+and ``sigma_A`` is the smallest positive such eigenvalue, or the least ``alpha_i`` of a node with
+two samples or more (their difference is an eigenvector).
+
+Projector form: a dual variable of sample ``j`` lives in ``span(x_ij)``, so ``S_i`` becomes the
+matrix ``B_i = sum_j L_ij P_ij`` and ``D_i`` a block. Since ``B_i <= lambda_max(B_i) I``, the scalar
+equation with mass ``lambda_max(B_i)`` has the smaller root: a lower bound, valid for every d at the
+price of the n x n problem.
+"""
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from adfs.graphs.topology import Topology
+
+Vector = NDArray[np.float64]
+
+EDGE_MU2 = 0.5  # mu_kl^2 on communication edges; the algorithm is invariant to it (trap T12)
+DENSE_LIMIT = 400
+BOUND_LIMIT = 3000  # beyond, for graphs too dense to factorise, the closed bound serves
+SAFETY = 1.0 - 1e-9  # eigenvalue solvers err by less; sigma_A may be too small, never too large
+
+
+def sigma_a(
+    topology: Topology, sigma: Vector, masses: Vector, alpha: Vector, counts: NDArray[np.int64]
+) -> float:
+    """``sigma_A`` of the augmented graph with the given masses (see the module's text)."""
+    if topology.n_nodes == 1:
+        return float(alpha[0])
+    limit = float(np.min(alpha[counts >= 2], initial=np.inf))
+    n, sparse = topology.n_nodes, topology.n_edges <= 4 * topology.n_nodes
+    if n > DENSE_LIMIT and sparse:
+        return min(limit, _sparse_root(topology, sigma, masses, alpha))
+    if n > BOUND_LIMIT:
+        return min(limit, root_bound(topology, sigma, masses, alpha))
+    return min(limit, _dense_root(topology, sigma, masses, alpha))
+
+
+def root_bound(topology: Topology, sigma: Vector, masses: Vector, alpha: Vector) -> float:
+    """Lower bound on the smallest root: ``lambda max_i D_i(lambda) = lambda_min(Lap)``.
+
+    Exact when all nodes are alike. Solved by bisection below the least ``alpha``.
+    """
+    target = EDGE_MU2 * topology.spectrum.lambda_min
+    loaded = masses > 0.0
+    low, high = 0.0, min(float(np.min(alpha[loaded])), target / float(np.max(sigma)))
+    for _ in range(200):
+        middle = 0.5 * (low + high)
+        if middle in (low, high):
+            break
+        heaviest = np.max(sigma + np.where(loaded, masses * alpha / (alpha - middle), 0.0))
+        if middle * heaviest < target:
+            low = middle
+        else:
+            high = middle
+    return low * SAFETY
+
+
+def quotient(
+    topology: Topology, sigma: Vector, masses: Vector, alpha: Vector
+) -> "sp.csc_matrix":
+    """The scaled Laplacian of centres and merged virtual nodes, entry by entry.
+
+    A node whose samples are all zero has mass 0 and no virtual node.
+    """
+    root = np.sqrt(sigma)
+    laplacian = EDGE_MU2 * topology.laplacian()
+    centre = sp.diags(1.0 / root) @ laplacian @ sp.diags(1.0 / root)
+    centre = centre + sp.diags(alpha * masses / sigma)
+    loaded = np.flatnonzero(masses > 0.0)
+    link = sp.csr_matrix(
+        (-alpha[loaded] * np.sqrt(masses[loaded] / sigma[loaded]),
+         (loaded, np.arange(len(loaded)))),
+        shape=(topology.n_nodes, len(loaded)),
+    )  # fmt: skip
+    return sp.csc_matrix(sp.bmat([[centre, link], [link.T, sp.diags(alpha[loaded])]]))
+
+
+def _dense_root(topology: Topology, sigma: Vector, masses: Vector, alpha: Vector) -> float:
+    from scipy.linalg import eigh
+
+    matrix = quotient(topology, sigma, masses, alpha).toarray()
+    values = eigh(matrix, eigvals_only=True, subset_by_index=[1, 1])
+    return max(float(values[0]) * SAFETY, root_bound(topology, sigma, masses, alpha))
+
+
+def _sparse_root(topology: Topology, sigma: Vector, masses: Vector, alpha: Vector) -> float:
+    """Second smallest eigenvalue by Lanczos with shift and invert just below zero."""
+    from scipy.sparse.linalg import eigsh
+
+    bound = root_bound(topology, sigma, masses, alpha)
+    matrix = quotient(topology, sigma, masses, alpha)
+    start = np.linspace(1.0, 2.0, matrix.shape[0])
+    values = eigsh(
+        matrix, k=2, sigma=-0.5 * bound, which="LM", v0=start, return_eigenvectors=False, tol=1e-11
+    )
+    return max(float(np.max(values)) * SAFETY, bound)
