@@ -86,15 +86,15 @@ class Problem:
 
     def objective(self, theta: ArrayLike) -> float:
         """``F(theta)``, partial sums added in node order."""
-        return self._value_and_gradient(self._vector(theta))[0]
+        return self._value_and_gradient(self.vector(theta))[0]
 
     def gradient(self, theta: ArrayLike) -> Vector:
         """Gradient of ``F``; where the loss is not smooth, one subgradient."""
-        return self._value_and_gradient(self._vector(theta))[1]
+        return self._value_and_gradient(self.vector(theta))[1]
 
     def objective_and_gradient(self, theta: ArrayLike) -> tuple[float, Vector]:
         """Both in one pass over the samples."""
-        return self._value_and_gradient(self._vector(theta))
+        return self._value_and_gradient(self.vector(theta))
 
     @functools.cached_property
     def _optimum(self) -> "Optimum":
@@ -111,12 +111,15 @@ class Problem:
         """Whether `optimum` was computed already."""
         return "_optimum" in self.__dict__
 
-    def _vector(self, theta: ArrayLike) -> Vector:
+    def vector(self, theta: ArrayLike) -> Vector:
+        """``theta`` as the kernels want it, its length checked."""
         vector = np.ascontiguousarray(theta, dtype=np.float64)
         if vector.shape != (self.n_features,):
             raise DataError(
                 f"theta has shape {vector.shape}; this problem has {self.n_features} features."
             )
+        if not np.isfinite(vector).all():
+            raise DataError("theta has a NaN or an infinity; give finite numbers.")
         return vector
 
     def _value_and_gradient(self, theta: Vector) -> tuple[float, Vector]:

@@ -135,7 +135,8 @@ def _same_width(parts: list[tuple[Any, NDArray[Any], Vector]]) -> None:
 def _join_matrices(matrices: list[Any]) -> Rows:
     if all(not sp.issparse(matrix) for matrix in matrices):
         return DenseRows(_end_to_end(matrices))
-    matrices = [sp.csr_matrix(matrix) for matrix in matrices]
+    # csr_matrix(slice) would copy a slice of a larger array, so what is CSR stays as it is.
+    matrices = [m if sp.issparse(m) else sp.csr_matrix(m) for m in matrices]
     counts = np.concatenate([np.diff(matrix.indptr) for matrix in matrices])
     indptr = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
     values = _end_to_end([matrix.data for matrix in matrices])
