@@ -14,7 +14,7 @@ import numpy as np
 
 from adfs.algorithms.base import Counts, Matrix, Vector, register
 from adfs.errors import ParameterError
-from adfs.kernels import blocks, edge
+from adfs.kernels import blocks, certificate, edge
 from adfs.kernels.lazy import decay_table
 from adfs.kernels.memory import CACHE_LINE
 from adfs.problems.finite_sum import Problem
@@ -57,8 +57,29 @@ class Adfs:
         )
         self._messages = np.empty((2, problem.n_features))
 
-    def init(self) -> AdfsState:
-        """``x_0 = v_0 = 0``."""
+    def init(self, theta: Vector | None = None) -> AdfsState:
+        """``x_0 = v_0 = 0``; from a model, its dual point ``c = w l'(x . theta)`` instead."""
+        state = self._at_zero()
+        if theta is not None:
+            self._start_from(state, theta)
+        return state
+
+    def _start_from(self, state: AdfsState, theta: Vector) -> None:
+        """``x = v = c`` at virtual nodes and ``-sum_j c x`` at centres: all rows sum to zero."""
+        problem = self.problem
+        scores, duals = np.empty(problem.n_samples), np.empty(problem.n_samples)
+        certificate.predictions(problem.rows, theta, 0, problem.n_samples, scores)
+        for node in range(problem.n_nodes):
+            first, last = problem.offsets[node], problem.offsets[node + 1]
+            certificate.dual_sum(
+                problem.loss.code, problem.rows, problem.labels, problem.weights,
+                first, last, scores, duals, state.centres.s[node],
+            )  # fmt: skip
+        state.centres.s *= -2.0
+        state.lines[:, edge.SUM] = 2.0 * duals
+        state.lines[:, edge.WARM] = scores
+
+    def _at_zero(self) -> AdfsState:
         problem = self.problem
         lines = aligned_zeros(problem.n_samples, edge.LINE)
         lines[:, edge.NORM2] = problem.squared_norms

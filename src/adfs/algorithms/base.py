@@ -37,8 +37,8 @@ class Algorithm(Protocol[S]):
 
     name: str
 
-    def init(self) -> S:
-        """State before the first event."""
+    def init(self, theta: Vector | None = None) -> S:
+        """State before the first event, from zero or from a model."""
         ...
 
     def step(self, state: S, events: Events) -> S:

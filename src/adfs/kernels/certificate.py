@@ -34,6 +34,14 @@ def objective_gradient(code, rows, labels, weights, first, last, theta, gradient
 
 
 @njit(cache=True, _nrt=False)
+def dual_sum(code, rows, labels, weights, first, last, scores, duals, total):
+    """``duals = w l'(scores)`` for rows ``first`` to ``last``; adds ``sum c x`` into ``total``."""
+    for row in range(first, last):
+        duals[row] = weights[row] * derivative(code, scores[row], labels[row])
+        axpy(rows, row, duals[row], total)
+
+
+@njit(cache=True, _nrt=False)
 def gap_pass(code, rows, labels, weights, first, last, theta, duals, dual_sum, gradient):
     """Objective and Fenchel gaps of rows ``first`` to ``last`` in one pass.
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from adfs.algorithms.base import Algorithm, Counts
+from adfs.algorithms.base import Algorithm, Counts, Vector
 from adfs.problems.finite_sum import Problem
 from adfs.runtime.evaluation import Reading, read
 from adfs.runtime.signals import Interrupts
@@ -44,6 +44,7 @@ class Run:
     drawer: Drawer
     clock: Clock
     stopping: Stopping
+    warm_start: Vector | None = None
     callbacks: tuple[Callback, ...] = ()
     trace: Trace = field(default_factory=Trace)
     counts: Counts = Counts()
@@ -51,7 +52,7 @@ class Run:
     wall_time: float = 0.0
 
     def __post_init__(self) -> None:
-        self.state = self.algorithm.init()
+        self.state = self.algorithm.init(self.warm_start)
         passes = math.ceil(self.problem.n_samples / max(self.parameters.p_comp, 1e-3))
         self.interval = max(SHORTEST_INTERVAL, passes)
 

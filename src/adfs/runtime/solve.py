@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from adfs.algorithms import registered  # noqa: F401  (fills the registry)
 from adfs.algorithms.base import get_algorithm
@@ -79,6 +79,7 @@ def solve(
     seed: int = 0,
     callback: Callback | None = None,
     delays: Delays | None = None,
+    warm_start: ArrayLike | None = None,
     progress: bool | None = None,
     signals: tuple[signal.Signals, ...] = (signal.SIGINT,),
 ) -> Result:
@@ -103,6 +104,8 @@ def solve(
         The same seed gives the same bits.
     callback : callable, optional
         Called with a `Progress` after each evaluation.
+    warm_start : array of shape (d,), optional
+        A model to start from.
     progress : bool, optional
         A progress line on stderr; by default only if that is a terminal.
 
@@ -123,6 +126,7 @@ def solve(
     run = Run(
         problem, get_algorithm(name)(problem, chosen), chosen, Drawer(chosen, seed),
         Clock(chosen.edges, problem.n_nodes, delays, clock), stopping,
+        None if warm_start is None else problem.vector(warm_start),
     )  # fmt: skip
     setup_time = time.perf_counter() - started
     with Interrupts(signals) as interrupts, terminal_progress(progress) as show:
