@@ -11,7 +11,7 @@ from adfs.problems.conditioning import Conditioning
 from adfs.schedule.clock import CLOCKS
 from adfs.schedule.delays import Delays
 from adfs.theory.parameters import Parameters, edge_roots, importance
-from adfs.theory.spectral import EDGE_MU2, sigma_a
+from adfs.theory.spectral import EDGE_MU2, root_bound, sigma_a
 
 if TYPE_CHECKING:
     from adfs.problems.finite_sum import Problem
@@ -28,6 +28,7 @@ class Setting(NamedTuple):
     conditioning: Conditioning
     delays: Delays
     clock: str
+    importance_sums: Vector  # S_i = sum_j sqrt(1 + L_ij / sigma_i)
 
     @property
     def has_data(self) -> NDArray[np.bool_]:
@@ -52,7 +53,9 @@ def choose(
         raise ParameterError(f"clock={clock!r} is unknown; choose one of {', '.join(CLOCKS)}.")
     if mu_scale is not None and not 0 < mu_scale < np.inf:
         raise ParameterError(f"mu_scale={mu_scale:g} must be finite and > 0.")
-    setting = Setting(problem.topology, problem.conditioning, delays or Delays(tau=tau), clock)
+    conditioning = problem.conditioning
+    sums = np.add.reduceat(importance(conditioning), conditioning.offsets[:-1])
+    setting = Setting(problem.topology, conditioning, delays or Delays(tau=tau), clock, sums)
     chosen = _by_rule(setting, how, p_comm, mu_scale)
     return chosen if rho is None else chosen.replace(rho=rho, how=how)
 
@@ -86,9 +89,9 @@ def paper(
 ) -> Parameters:
     """Theorem 3: uniform edges, the bound on ``sigma_A``, one ``S_comp`` for all nodes."""
     topology, conditioning = setting.topology, setting.conditioning
-    alpha = _alpha(setting, conditioning.kappa, mu_scale)
+    alpha = alpha_of(setting, conditioning.kappa, mu_scale)
     n, n_edges = topology.n_nodes, topology.n_edges
-    sums = np.add.reduceat(importance(conditioning), conditioning.offsets[:-1])
+    sums = setting.importance_sums
     s_comp = float(sums.sum()) / n
     kappa_s = conditioning.kappa_s
     if mu_scale is None:
@@ -114,7 +117,7 @@ def exact(
     """Exact ``sigma_A``, edges by ``sqrt(M R)``, equal node rates, equal rates of both kinds."""
     conditioning = setting.conditioning
     masses = conditioning.batch_smoothness if projector else conditioning.total_smoothness
-    alpha = _alpha(setting, 1.0 + masses / conditioning.sigma, mu_scale)
+    alpha = alpha_of(setting, 1.0 + masses / conditioning.sigma, mu_scale)
     shares = setting.has_data / np.count_nonzero(setting.has_data)
     candidate = Candidate(setting, masses, alpha, shares)
     if p_comm is None:
@@ -123,18 +126,23 @@ def exact(
 
 
 class Candidate:
-    """Everything but ``p_comm``: edges by ``sqrt(M R)``, nodes by ``shares``."""
+    """Everything but ``p_comm``: edges by ``sqrt(M R)``, nodes by ``shares``.
 
-    def __init__(self, setting: Setting, masses: Vector, alpha: Vector, shares: Vector) -> None:
+    ``rough`` takes the closed bound on ``sigma_A`` instead of an eigenvalue: for searches.
+    """
+
+    def __init__(
+        self, setting: Setting, masses: Vector, alpha: Vector, shares: Vector, rough: bool = False
+    ) -> None:
         self.setting, self.masses, self.alpha, self.shares = setting, masses, alpha, shares
-        self.sigma_A = _sigma_a(setting, masses, alpha)
+        self.sigma_A = _sigma_a(setting, masses, alpha, rough)
         roots = edge_roots(setting.topology, setting.conditioning.sigma)
         self.edge_shares = roots / roots.sum()
         self.edge_rate = np.sqrt(self.sigma_A) / float(roots.sum())
-        sums = np.add.reduceat(importance(setting.conditioning), setting.conditioning.offsets[:-1])
-        with np.errstate(divide="ignore", invalid="ignore"):
-            rates = shares * np.sqrt(self.sigma_A / alpha) / sums
-        self.node_rate = float(np.min(rates[setting.has_data]))
+        visits = shares[setting.has_data] / setting.importance_sums[setting.has_data]
+        self.visit_rate = float(np.min(visits))
+        shrink = np.sqrt(self.sigma_A / alpha[setting.has_data])
+        self.node_rate = float(np.min(visits * shrink))
 
     def equalising(self) -> float:
         """``p_comm`` at which communications and local updates allow the same ``rho``."""
@@ -161,18 +169,19 @@ def gamma_tilde(topology: Topology) -> float:
     return float(_lambda_min(topology) * scale / np.max(topology.spectrum.resistances))
 
 
-def _alpha(setting: Setting, kappa: Vector, mu_scale: float | None) -> Vector:
+def alpha_of(setting: Setting, kappa: Vector, mu_scale: float | None) -> Vector:
     """``alpha_i = c lambda_min^+(L) / (sigma_max kappa_i)``."""
     scale = 1.0 if mu_scale is None else mu_scale
     largest = float(np.max(setting.conditioning.sigma))
     return scale * _lambda_min(setting.topology) / (largest * kappa)
 
 
-def _sigma_a(setting: Setting, masses: Vector, alpha: Vector) -> float:
-    return sigma_a(
-        setting.topology, setting.conditioning.sigma, masses, alpha,
-        setting.conditioning.live_counts,
-    )  # fmt: skip
+def _sigma_a(setting: Setting, masses: Vector, alpha: Vector, rough: bool = False) -> float:
+    topology, conditioning = setting.topology, setting.conditioning
+    if rough:
+        least = float(np.min(alpha[setting.has_data]))
+        return min(least, root_bound(topology, conditioning.sigma, masses, alpha))
+    return sigma_a(topology, conditioning.sigma, masses, alpha, conditioning.live_counts)
 
 
 def _lambda_min(topology: Topology) -> float:

@@ -124,7 +124,9 @@ class Parameters:
     def _check_probabilities(self) -> None:
         sizes = (len(self.p_edge), len(self.p_node))
         if sizes != (self.topology.n_edges, self.topology.n_nodes):
-            raise ParameterError(f"p_edge and p_node have {sizes} entries; one an edge, one a node.")
+            raise ParameterError(
+                f"p_edge and p_node have {sizes} entries; one an edge, one a node."
+            )
         both = np.concatenate([self.p_edge, self.p_node])
         if not np.isfinite(both).all() or (both < 0).any() or abs(both.sum() - 1.0) > 1e-9:
             raise ParameterError(
@@ -139,9 +141,7 @@ class Parameters:
             )
 
     def _sigma_a_limit(self, alpha: Vector) -> float:
-        return sigma_a(
-            self.topology, self.sigma, self.masses, alpha, self.conditioning.live_counts
-        )
+        return sigma_a(self.topology, self.sigma, self.masses, alpha, self.conditioning.live_counts)
 
     def _check_sigma_a(self) -> None:
         if (self.alpha <= 0).any() or not np.isfinite(self.alpha).all():

@@ -64,9 +64,7 @@ def root_bound(topology: Topology, sigma: Vector, masses: Vector, alpha: Vector)
     return low * SAFETY
 
 
-def quotient(
-    topology: Topology, sigma: Vector, masses: Vector, alpha: Vector
-) -> "sp.csc_matrix":
+def quotient(topology: Topology, sigma: Vector, masses: Vector, alpha: Vector) -> "sp.csc_matrix":
     """The scaled Laplacian of centres and merged virtual nodes, entry by entry.
 
     A node whose samples are all zero has mass 0 and no virtual node.
