@@ -8,7 +8,7 @@ from adfs.kernels.lazy import power
 from adfs.kernels.memory import prefetch
 from adfs.kernels.rows import prefetch_row
 
-AHEAD = 12  # events between asking for a row's memory and using it
+AHEAD = 16  # events between asking for a row's memory and using it
 
 
 @njit(cache=True, _nrt=False)

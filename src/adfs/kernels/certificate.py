@@ -45,8 +45,9 @@ def dual_sum(code, rows, labels, weights, first, last, scores, duals, total):
 def gap_pass(code, rows, labels, weights, first, last, theta, duals, dual_sum, gradient):
     """Objective and Fenchel gaps of rows ``first`` to ``last`` in one pass.
 
-    ``duals`` are clipped to the conjugate's domain on the way; ``dual_sum`` receives ``sum c x``
-    and ``gradient`` receives ``sum w l'(x . theta) x``. Returns (sum of losses, sum of gaps).
+    ``duals`` are clipped to the conjugate's domain on the way; a zero row, which no update touches,
+    takes ``c = w l'(0)``. ``dual_sum`` receives ``sum c x`` and ``gradient`` receives
+    ``sum w l'(x . theta) x``. Returns (sum of losses, sum of gaps).
     """
     total = 0.0
     gaps = 0.0
@@ -56,8 +57,10 @@ def gap_pass(code, rows, labels, weights, first, last, theta, duals, dual_sum, g
             continue
         score = dot(rows, row, theta)
         slope = derivative(code, score, label)
-        c = clip(code, label, duals[row - first] / weight)
         total += weight * value(code, score, label)
+        if score == 0.0 and norm2(rows, row) == 0.0:
+            continue
+        c = clip(code, label, duals[row - first] / weight)
         gaps += weight * fenchel_gap(code, score, label, c)
         axpy(rows, row, weight * c, dual_sum)
         axpy(rows, row, weight * slope, gradient)

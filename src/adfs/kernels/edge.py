@@ -47,7 +47,7 @@ class Network(NamedTuple):
     max_curvature: float  # l''max
 
 
-@njit(cache=True, _nrt=False)
+@njit(cache=True, _nrt=False, forceinline=True)
 def local_update(t, node, row, rows, lines, centres, network, decay):
     """Iteration ``t`` on the virtual edge of one sample: Algorithm 1, lines 4 to 11."""
     scale = centres.scale[node] * power(decay, t + 1 - centres.last[node])
@@ -60,8 +60,9 @@ def local_update(t, node, row, rows, lines, centres, network, decay):
     prediction = 0.5 * (along_s + scale * along_delta) / network.sigma[node]
     eta = network.eta_ratio[node] * push * weight * norm2
     u = norm2 * w_virtual + eta * (prediction - y_virtual / (weight * network.max_curvature))
+    last_dual = 0.5 * (lines[row, SUM] - lines[row, DIFFERENCE])
     coefficient, warm = dual_prox(
-        network.loss, lines[row, LABEL], weight, norm2, eta, u, lines[row, WARM]
+        network.loss, lines[row, LABEL], weight, norm2, eta, u, lines[row, WARM], last_dual
     )
 
     move = coefficient - w_virtual
@@ -86,7 +87,7 @@ def multiply_out(delta, node, scale):
         delta[node, k] *= scale
 
 
-@njit(cache=True, _nrt=False)
+@njit(cache=True, _nrt=False, forceinline=True)
 def offer(t, node, centres, network, decay, messages, slot):
     """Bring a centre up to iteration ``t`` and write ``y_t / sigma`` into ``messages[slot]``."""
     scale = centres.scale[node] * power(decay, t + 1 - centres.last[node])
@@ -98,7 +99,7 @@ def offer(t, node, centres, network, decay, messages, slot):
     centres.last[node] = t + 1
 
 
-@njit(cache=True, _nrt=False)
+@njit(cache=True, _nrt=False, forceinline=True)
 def accept(edge, node, messages, centres, network):
     """Finish an exchange at one end; ``messages`` holds the edge's first node's, then the second's.
 

@@ -32,7 +32,7 @@ def decay_table(rho):
     return Decay(log_r, low, high)
 
 
-@njit(cache=True, _nrt=False)
+@njit(cache=True, _nrt=False, forceinline=True)
 def power(decay, k):
     """``r^k`` for a whole number ``k >= 0``."""
     block = k >> LOW_BITS

@@ -13,6 +13,7 @@ import numpy as np
 from numba.extending import overload
 
 from adfs.kernels.memory import CACHE_LINE, prefetch
+from adfs.kernels.vector import dense_two_axpys, dense_two_dots
 
 
 class DenseRows(NamedTuple):
@@ -30,28 +31,7 @@ class CsrRows(NamedTuple):
 
 
 def _dense_two_dots(rows, row, a, b, node):
-    values = rows.values
-    d = values.shape[1]
-    a0 = a1 = a2 = a3 = b0 = b1 = b2 = b3 = 0.0
-    full = d - d % 4
-    for k in range(0, full, 4):
-        x0 = np.float64(values[row, k])
-        x1 = np.float64(values[row, k + 1])
-        x2 = np.float64(values[row, k + 2])
-        x3 = np.float64(values[row, k + 3])
-        a0 += x0 * a[node, k]
-        a1 += x1 * a[node, k + 1]
-        a2 += x2 * a[node, k + 2]
-        a3 += x3 * a[node, k + 3]
-        b0 += x0 * b[node, k]
-        b1 += x1 * b[node, k + 1]
-        b2 += x2 * b[node, k + 2]
-        b3 += x3 * b[node, k + 3]
-    for k in range(full, d):
-        x0 = np.float64(values[row, k])
-        a0 += x0 * a[node, k]
-        b0 += x0 * b[node, k]
-    return (a0 + a1) + (a2 + a3), (b0 + b1) + (b2 + b3)
+    return dense_two_dots(rows.values, row, a, b, node)
 
 
 def _csr_two_dots(rows, row, a, b, node):
@@ -73,11 +53,7 @@ def _csr_two_dots(rows, row, a, b, node):
 
 
 def _dense_two_axpys(rows, row, alpha, a, beta, b, node):
-    values = rows.values
-    for k in range(values.shape[1]):
-        x = np.float64(values[row, k])
-        a[node, k] += alpha * x
-        b[node, k] += beta * x
+    dense_two_axpys(rows.values, row, alpha, a, beta, b, node)
 
 
 def _csr_two_axpys(rows, row, alpha, a, beta, b, node):
@@ -167,7 +143,7 @@ def _by_layout(dense, csr, doc):
 
     function.__doc__ = doc
     function.__signature__ = choose.__signature__ = inspect.signature(dense)
-    overload(function, jit_options={"_nrt": False})(choose)
+    overload(function, jit_options={"_nrt": False, "forceinline": True})(choose)
     return function
 
 

@@ -4,8 +4,12 @@ Draw number ``t`` of a stream is ``hash(key, t)`` (SplitMix64 at position ``t``)
 the same whether it is streamed, stored, or cut anywhere, and nobody has to keep a generator.
 """
 
+import math
+
 import numpy as np
 from numba import njit
+
+from adfs.kernels.memory import prefetch
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 MIX_A = np.uint64(0xBF58476D1CE4E5B9)
@@ -16,9 +20,10 @@ S11, S27, S30, S31 = np.uint64(11), np.uint64(27), np.uint64(30), np.uint64(31)
 THRESHOLD_ONE = 1 << 32
 ALIAS_BITS = 31
 ALIAS_MASK = (1 << ALIAS_BITS) - 1
+AHEAD = 24  # draws between asking for a table's cell and reading it
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, _nrt=False, forceinline=True)
 def uniform(key, t):
     """Number ``t`` of the stream ``key``: a uniform double in [0, 1) with 53 random bits."""
     z = key + (np.uint64(t) + ONE) * GOLDEN
@@ -76,14 +81,17 @@ def build_alias(weights, table):
             table[cell] = pack(0.0, heaviest)
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, _nrt=False, forceinline=True)
 def pack(threshold, alias):
-    """One word from a threshold in [0, 1] and an alias; a full cell has itself as alias."""
-    units = min(np.int64(threshold * THRESHOLD_ONE), THRESHOLD_ONE - 1)
+    """One word from a threshold in [0, 1] and an alias; a full cell has itself as alias.
+
+    Rounded up: a positive weight, however small, keeps a chance.
+    """
+    units = min(np.int64(math.ceil(threshold * THRESHOLD_ONE)), THRESHOLD_ONE - 1)
     return (units << ALIAS_BITS) | np.int64(alias)
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, _nrt=False, forceinline=True)
 def alias_draw(table, start, size, u):
     """Cell in ``[0, size)`` of the alias table at ``table[start:start + size]`` from a uniform."""
     position = u * size
@@ -94,7 +102,7 @@ def alias_draw(table, start, size, u):
     return word & ALIAS_MASK
 
 
-@njit(cache=True)
+@njit(cache=True, _nrt=False)
 def draw_which(which, start, key, table):
     """The shared stream: an edge (``< E``) or ``E + node`` for each event from ``start`` on."""
     size = table.size
@@ -102,10 +110,17 @@ def draw_which(which, start, key, table):
         which[k] = alias_draw(table, 0, size, uniform(key, start + k))
 
 
-@njit(cache=True)
+@njit(cache=True, _nrt=False)
 def draw_samples(sample, which, start, n_edges, node_keys, tables, offsets):
     """Each local event's sample, from its node's own stream at the event's index; -1 for edges."""
+    tables_at = tables.ctypes.data
     for k in range(which.size):
+        if k + AHEAD < which.size and which[k + AHEAD] >= n_edges:
+            node = which[k + AHEAD] - n_edges
+            first = offsets[node]
+            u = uniform(node_keys[node], start + k + AHEAD)
+            cell = first + np.int64(u * (offsets[node + 1] - first))
+            prefetch(np.uintp(tables_at + 8 * cell))
         node = which[k] - n_edges
         if node < 0:
             sample[k] = -1

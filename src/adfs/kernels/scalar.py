@@ -18,6 +18,8 @@ HUBER = 4
 HINGE = 5
 ABSOLUTE = 6
 
+LARGEST_MARGIN = 700.0  # beyond, sigmoid(-margin) is too small to divide by
+
 
 @njit(cache=True)
 def value(code, s, b):
@@ -106,16 +108,18 @@ def conjugate(code, b, c):
         return b * c
     u = b * c
     if code == LOGISTIC:
-        return entropy_term(-u) + entropy_term(1.0 + u)
+        return negative_entropy(-u)
     if code == SQUARED_HINGE:
         return u + 0.25 * u * u
     return u if code == HINGE else u + 0.5 * u * u
 
 
 @njit(cache=True)
-def entropy_term(p):
-    """``p log p`` with its limit 0 at 0."""
-    return p * math.log(p) if p > 0.0 else 0.0
+def negative_entropy(p):
+    """``p log p + (1 - p) log(1 - p)`` with its limit 0 at 0 and 1."""
+    if p <= 0.0 or p >= 1.0:
+        return 0.0
+    return p * math.log(p) + (1.0 - p) * math.log1p(-p)
 
 
 @njit(cache=True)
@@ -133,12 +137,12 @@ def fenchel_gap(code, s, b, c):
 @njit(cache=True)
 def residual_gap(code, r, c):
     """Fenchel gap of Huber's and of the absolute loss at residual ``r``."""
+    room = 1.0 - c if r > 0.0 else 1.0 + c  # how far c is from the end that r pulls it to
     if code == ABSOLUTE:
-        return abs(r) - c * r
+        return abs(r) * room
     if abs(r) <= 1.0:
         return 0.5 * (r - c) * (r - c)
-    side = 1.0 if r > 0.0 else -1.0
-    return (1.0 - side * c) * (abs(r) - 0.5 * (1.0 + side * c))
+    return room * ((abs(r) - 1.0) + 0.5 * room)
 
 
 @njit(cache=True)
@@ -150,7 +154,7 @@ def hinge_gap(code, h, u):
     if h <= 0.0:
         return u * h + 0.5 * bend * u * u
     if code == SMOOTHED_HINGE and h > 1.0:
-        return (1.0 + u) * (h - 0.5 * (1.0 - u))
+        return (1.0 + u) * ((h - 1.0) + 0.5 * (1.0 + u))
     return 0.5 / bend * (h + bend * u) * (h + bend * u)
 
 
@@ -158,32 +162,26 @@ def hinge_gap(code, h, u):
 def bernoulli_divergence(p, margin):
     """KL divergence between the coins of bias ``p`` and ``pi = sigmoid(-margin)``.
 
-    With ``d = p - pi`` it is ``p h(d / pi) + (1 - p) h(-d / (1 - pi)) + d^2 / (pi (1 - pi))`` where
-    ``h(x) = log1p(x) - x``: the first-order terms, which would cancel, are summed by hand.
+    With ``d = p - pi`` it is ``pi h(d / pi) + (1 - pi) h(-d / (1 - pi))``, ``h`` below: two terms
+    that are never negative. The coin is turned so that ``pi <= 1/2``, where ``d`` loses no digits.
     """
+    if margin < 0.0:
+        p, margin = 1.0 - p, -margin
+    if margin > LARGEST_MARGIN:
+        return max(0.0, negative_entropy(p) + p * margin)
     pi, rest = sigmoid(-margin), sigmoid(margin)
-    if p <= 0.0 or p >= 1.0 or pi == 0.0 or rest == 0.0:
-        return entropy_term(p) + entropy_term(1.0 - p) + softplus(-margin) + p * margin
     d = p - pi
-    return (
-        p * log1p_minus(d / pi)
-        + (1.0 - p) * log1p_minus(-d / rest)
-        + (d / pi) * (d / rest)
-    )
+    return pi * relative_divergence(d / pi) + rest * relative_divergence(-d / rest)
 
 
 @njit(cache=True)
-def softplus(s):
-    """``log(1 + exp(s))`` without overflow."""
-    return max(0.0, s) + math.log1p(math.exp(-abs(s)))
-
-
-@njit(cache=True)
-def log1p_minus(x):
-    """``log(1 + x) - x`` with full relative accuracy near zero."""
+def relative_divergence(x):
+    """``(1 + x) log(1 + x) - x >= 0`` for ``x >= -1``, with full relative accuracy near zero."""
+    if x <= -1.0:
+        return 1.0
     if abs(x) > 0.05:
-        return math.log1p(x) - x
+        return (1.0 + x) * math.log1p(x) - x
     total = 0.0
-    for k in range(14, 1, -1):  # Horner on sum_k (-1)^(k+1) x^k / k; x^13 < 1e-17 relatively
-        total = total * -x + 1.0 / k
-    return -x * x * total
+    for k in range(14, 1, -1):  # Horner on sum_k (-x)^k / (k (k - 1)); x^13 < 1e-17 relatively
+        total = total * -x + 1.0 / (k * (k - 1.0))
+    return x * x * total

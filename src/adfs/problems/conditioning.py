@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from adfs.errors import ParameterError
 from adfs.problems.shards import Rows, Vector, slice_rows
+from adfs.threads import one_blas_thread
 
 if TYPE_CHECKING:
     from adfs.problems.finite_sum import Problem
@@ -66,7 +67,8 @@ class Conditioning:
     @functools.cached_property
     def batch_smoothness(self) -> Vector:
         """``lambda_max(B_i)`` for each node, ``B_i = l''max sum_j w_ij x_ij x_ij^T``."""
-        return np.array([self._top_eigenvalue(node) for node in range(len(self.sigma))])
+        with one_blas_thread():
+            return np.array([self._top_eigenvalue(node) for node in range(len(self.sigma))])
 
     @property
     def kappa_b(self) -> float:

@@ -64,6 +64,11 @@ class Problem:
         self.topology = _checked_topology(topology, self.n_nodes)
         self.squared_norms = np.empty(self.n_samples)
         certificate.squared_norms(self.rows, 0, self.n_samples, self.squared_norms)
+        if not np.isfinite(self.squared_norms).all():
+            raise DataError(
+                f"Row {int(np.argmin(np.isfinite(self.squared_norms)))} has a squared norm beyond "
+                "1e308; scale the features."
+            )
         if not self.live.any():
             raise DataError(
                 "All rows are zero or have weight zero, so nothing can be learnt; check the data."

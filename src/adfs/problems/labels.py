@@ -12,7 +12,13 @@ from adfs.losses import Loss
 def encode(targets: NDArray[Any], loss: Loss) -> tuple[NDArray[np.float64], NDArray[Any] | None]:
     """Labels as the kernels want them, and the two classes (the larger one is coded 1)."""
     if loss.binary:
-        classes = np.unique(targets)
+        try:
+            classes = np.unique(targets)
+        except TypeError:
+            raise DataError(
+                "Labels of different kinds are mixed, for example words and numbers or None; "
+                "give two values of one kind."
+            ) from None
         if len(classes) != 2:
             raise DataError(_wrong_count(classes, loss))
         return np.where(targets == classes[1], 1.0, -1.0), classes

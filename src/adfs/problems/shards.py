@@ -79,7 +79,10 @@ def _checked(shard: Any, node: int) -> tuple[Any, NDArray[Any], Vector]:
 def _weights(weights: Any, count: int, where: str) -> Vector:
     if weights is None:
         return np.ones(count)
-    values = np.asarray(weights, dtype=np.float64)
+    try:
+        values = np.asarray(weights, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{where} has weights that are not numbers: {error}.") from None
     if values.shape != (count,):
         raise DataError(f"{where} has {count} rows but weights of shape {values.shape}.")
     if not np.isfinite(values).all() or (values < 0).any():
@@ -161,9 +164,11 @@ def _end_to_end(parts: list[NDArray[Any]]) -> NDArray[Any]:
     )
     if not follows:
         return np.ascontiguousarray(np.concatenate(parts))
-    count = sum(len(part) for part in parts)
-    strides = parts[0].strides
-    return np.lib.stride_tricks.as_strided(parts[0], (count, *width), strides)
+    # A part of one row may carry any stride, so the strides are made anew.
+    shape = (sum(len(part) for part in parts), *width)
+    itemsize = parts[0].itemsize
+    strides = (itemsize * int(np.prod(width)), *(itemsize for _ in width))
+    return np.lib.stride_tricks.as_strided(parts[0], shape, strides)
 
 
 def _owner(array: NDArray[Any]) -> Any:

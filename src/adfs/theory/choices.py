@@ -12,6 +12,7 @@ from adfs.schedule.clock import CLOCKS
 from adfs.schedule.delays import Delays
 from adfs.theory.parameters import Parameters, edge_roots, importance
 from adfs.theory.spectral import EDGE_MU2, root_bound, sigma_a
+from adfs.threads import one_blas_thread
 
 if TYPE_CHECKING:
     from adfs.problems.finite_sum import Problem
@@ -53,10 +54,13 @@ def choose(
         raise ParameterError(f"clock={clock!r} is unknown; choose one of {', '.join(CLOCKS)}.")
     if mu_scale is not None and not 0 < mu_scale < np.inf:
         raise ParameterError(f"mu_scale={mu_scale:g} must be finite and > 0.")
+    if p_comm is not None:
+        _check_p_comm(p_comm, problem.topology)
     conditioning = problem.conditioning
     sums = np.add.reduceat(importance(conditioning), conditioning.offsets[:-1])
     setting = Setting(problem.topology, conditioning, delays or Delays(tau=tau), clock, sums)
-    chosen = _by_rule(setting, how, p_comm, mu_scale)
+    with one_blas_thread():
+        chosen = _by_rule(setting, how, p_comm, mu_scale)
     return chosen if rho is None else chosen.replace(rho=rho, how=how)
 
 
@@ -100,7 +104,6 @@ def paper(
         bound = _sigma_a(setting, conditioning.total_smoothness, alpha)
     if p_comm is None:
         p_comm = min(0.5, 1.0 / (1.0 + s_comp * np.sqrt(gamma_tilde(topology) / kappa_s)))
-    _check_p_comm(p_comm)
     return Parameters(
         "paper", topology, conditioning, conditioning.total_smoothness, alpha, bound,
         np.full(n_edges, p_comm / n_edges), (1.0 - p_comm) * sums / sums.sum(),
@@ -154,7 +157,6 @@ class Candidate:
 
     def parameters(self, how: str, p_comm: float) -> Parameters:
         """The full object."""
-        _check_p_comm(p_comm)
         setting = self.setting
         return Parameters(
             how, setting.topology, setting.conditioning, self.masses, self.alpha, self.sigma_A,
@@ -192,8 +194,10 @@ def _mean_tau(setting: Setting) -> float:
     return float(np.mean(setting.delays.tau))
 
 
-def _check_p_comm(p_comm: float) -> None:
-    if not 0.0 < p_comm < 1.0:
+def _check_p_comm(p_comm: float, topology: Topology) -> None:
+    if topology.n_nodes == 1 and p_comm != 0.0:
+        raise ParameterError(f"p_comm={p_comm:g} must be 0 or left out: one node has no edge.")
+    if topology.n_nodes > 1 and not 0.0 < p_comm < 1.0:
         raise ParameterError(
             f"p_comm={p_comm:g} must be inside (0, 1) on a graph with edges; "
             "leave it out to have it chosen."

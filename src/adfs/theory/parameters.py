@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from adfs.errors import ParameterError
 from adfs.graphs.topology import Topology
 from adfs.problems.conditioning import Conditioning
-from adfs.theory.spectral import EDGE_MU2, sigma_a
+from adfs.theory.spectral import EDGE_MU2, root_bound, sigma_a
 
 if TYPE_CHECKING:
     from adfs.problems.finite_sum import Problem
@@ -97,7 +97,8 @@ class Parameters:
     def replace(self, **changes: Any) -> "Parameters":
         """A copy with some fields changed, checked like any other.
 
-        A change of ``alpha`` or ``p_*`` without ``sigma_A`` or ``rho`` recomputes these.
+        A change of ``alpha``, ``masses`` or ``p_*`` without ``sigma_A`` or ``rho`` recomputes
+        these; what was predicted for the old numbers is forgotten.
         """
         fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         unknown = set(changes) - set(fields)
@@ -105,10 +106,13 @@ class Parameters:
             raise ParameterError(
                 f"There is no parameter {sorted(unknown)[0]!r}; choose among {', '.join(fields)}."
             )
+        if set(changes) - {"how", "time_per_efold", "gain"}:
+            fields.update(time_per_efold=float("nan"), gain=float("nan"))
         fields.update(changes)
-        if "alpha" in changes and "sigma_A" not in changes:
-            fields["sigma_A"] = self._sigma_a_limit(np.asarray(fields["alpha"], dtype=float))
-        if "rho" not in changes and {"alpha", "sigma_A", "p_edge", "p_node"} & set(changes):
+        if {"alpha", "masses"} & set(changes) and "sigma_A" not in changes:
+            fields["sigma_A"] = None
+        decisive = {"alpha", "masses", "sigma_A", "p_edge", "p_node"}
+        if "rho" not in changes and decisive & set(changes):
             fields["rho"] = None
         return Parameters(**fields)
 
@@ -116,6 +120,7 @@ class Parameters:
         for name in ("masses", "alpha", "p_edge", "p_node"):
             object.__setattr__(self, name, np.asarray(getattr(self, name), dtype=np.float64))
         self._check_probabilities()
+        self._check_masses()
         self._check_sigma_a()
         if self.rho is None:
             object.__setattr__(self, "rho", self.rho_limit)
@@ -140,14 +145,34 @@ class Parameters:
                 f"p_comm={self.p_comm:.3g}. Theorem 1 gives rho = 0 otherwise."
             )
 
-    def _sigma_a_limit(self, alpha: Vector) -> float:
-        return sigma_a(self.topology, self.sigma, self.masses, alpha, self.conditioning.live_counts)
+    def _check_masses(self) -> None:
+        """A mass below ``lambda_max(B_i)`` would promise more strong convexity than there is."""
+        for name, values in (("masses", self.masses), ("alpha", self.alpha)):
+            if values.shape != self.p_node.shape:
+                raise ParameterError(f"{name} has shape {values.shape}; give one number a node.")
+        if not np.isfinite(self.alpha).all() or (self.alpha <= 0).any():
+            raise ParameterError(f"alpha={self.alpha.min():.3g} must be finite and > 0.")
+        low = 1.0 - ROUNDING
+        if (self.masses >= self.conditioning.total_smoothness * low).all():
+            return
+        if not (self.masses >= self.conditioning.batch_smoothness * low).all():
+            raise ParameterError(
+                f"masses={self.masses.min():.3g} is below the smoothness of a node's samples "
+                "together; give at least conditioning.batch_smoothness."
+            )
 
     def _check_sigma_a(self) -> None:
-        if (self.alpha <= 0).any() or not np.isfinite(self.alpha).all():
-            raise ParameterError(f"alpha={self.alpha.min():.3g} must be finite and > 0.")
-        if not 0 < self.sigma_A:
-            raise ParameterError(f"sigma_A={self.sigma_A:.3g} must be > 0.")
+        graph = (self.topology, self.sigma, self.masses, self.alpha)
+        if self.sigma_A is None:
+            object.__setattr__(self, "sigma_A", sigma_a(*graph, self.conditioning.live_counts))
+        if self.topology.n_nodes > 1 and 0.0 < self.sigma_A <= root_bound(*graph):
+            return  # the usual case of a search, at no eigenvalue's cost
+        limit = sigma_a(*graph, self.conditioning.live_counts)
+        if not 0.0 < self.sigma_A <= limit * (1.0 + 10.0 * ROUNDING):
+            raise ParameterError(
+                f"sigma_A={self.sigma_A:.3g} is outside (0, {limit:.3g}]: it may be at most the "
+                "least positive eigenvalue of Theorem 1. Leave it out to have it computed."
+            )
 
     def _check_rho(self) -> None:
         if not 0.0 < self.rho <= self.rho_limit * (1.0 + ROUNDING):

@@ -26,7 +26,8 @@ Vector = NDArray[np.float64]
 EDGE_MU2 = 0.5  # mu_kl^2 on communication edges; the algorithm is invariant to it (trap T12)
 DENSE_LIMIT = 400
 BOUND_LIMIT = 3000  # beyond, for graphs too dense to factorise, the closed bound serves
-SAFETY = 1.0 - 1e-9  # eigenvalue solvers err by less; sigma_A may be too small, never too large
+SAFETY = 1.0 - 1e-9  # sigma_A may be too small, never too large
+ROUNDING = 10.0 * np.finfo(np.float64).eps  # an eigenvalue's error, relative to the matrix's norm
 
 
 def sigma_a(
@@ -87,7 +88,8 @@ def _dense_root(topology: Topology, sigma: Vector, masses: Vector, alpha: Vector
 
     matrix = quotient(topology, sigma, masses, alpha).toarray()
     values = eigh(matrix, eigvals_only=True, subset_by_index=[1, 1])
-    return max(float(values[0]) * SAFETY, root_bound(topology, sigma, masses, alpha))
+    safe = float(values[0]) * SAFETY - ROUNDING * float(np.max(abs(matrix).sum(axis=0)))
+    return max(safe, root_bound(topology, sigma, masses, alpha))
 
 
 def _sparse_root(topology: Topology, sigma: Vector, masses: Vector, alpha: Vector) -> float:
@@ -100,4 +102,5 @@ def _sparse_root(topology: Topology, sigma: Vector, masses: Vector, alpha: Vecto
     values = eigsh(
         matrix, k=2, sigma=-0.5 * bound, which="LM", v0=start, return_eigenvectors=False, tol=1e-11
     )
-    return max(float(np.max(values)) * SAFETY, bound)
+    safe = float(np.max(values)) * SAFETY - ROUNDING * float(np.max(abs(matrix).sum(axis=0)))
+    return max(safe, bound)

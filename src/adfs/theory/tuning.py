@@ -13,7 +13,7 @@ numbers for all.
 value that equalises the two rates, and in the nodes' shares (equal, or in proportion to what each
 needs); all use the projector form, whose ``sigma_A`` is never smaller. Taken is the one whose time,
 relative to the better one of ``paper`` and ``exact``, is least for the worst ``beta``. These two
-compete too, so the choice is never predicted slower than either.
+compete too, and at the typical ``beta`` the choice is never predicted slower than either.
 """
 
 import dataclasses
@@ -32,6 +32,7 @@ from adfs.theory.spectral import DENSE_LIMIT
 Vector = NDArray[np.float64]
 
 BETAS = np.array([1.0, 1.2, 1.45])
+TYPICAL = 1  # the beta at which predictions are printed
 SCALES = np.exp(np.linspace(np.log(0.02), np.log(30.0), 23))
 P_COMM_FACTORS = (0.5, 0.7, 0.85, 1.0, 1.2, 1.5)
 P_COMM_RANGE = (1e-5, 0.95)

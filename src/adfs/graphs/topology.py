@@ -1,0 +1,218 @@
+"""`Topology`: the nodes of a communication graph and the edges between them."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adfs.errors import GraphError
+from adfs.graphs import builders, levels, naming
+from adfs.graphs import edges as edge_arrays
+from adfs.graphs.edges import Edges, Incidence, Sparse, whole
+from adfs.graphs.spectrum import Spectrum, compute_spectrum
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Topology:
+    """A connected simple graph on the nodes ``0, ..., n_nodes - 1``; one node alone is a graph.
+
+    Two topologies are equal when they have the same nodes and the same edges, whatever their
+    names. The named families below are constructors; `parse` reads them from text.
+
+    Parameters
+    ----------
+    n_nodes : int
+        Number of nodes, at least 1.
+    edges : (E, 2) array of int
+        Pairs in any order; kept read-only as int32, ``k < l`` in each row, rows in order.
+    name : str
+        How the graph is called in messages, such as ``grid:10x10``.
+
+    Examples
+    --------
+    >>> Topology.grid(2, 2).edges.tolist()
+    [[0, 1], [0, 2], [1, 3], [2, 3]]
+    >>> Topology.grid(2, 2).diameter
+    2
+    >>> Topology.star(5).spectrum
+    Spectrum(lambda_min=1, lambda_max=5, gamma=0.2)
+    """
+
+    n_nodes: int
+    edges: Edges
+    name: str = "custom"
+
+    def __post_init__(self) -> None:
+        n_nodes = whole("n_nodes", self.n_nodes, 1)
+        object.__setattr__(self, "n_nodes", n_nodes)
+        object.__setattr__(self, "edges", edge_arrays.canonical(n_nodes, self.edges))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Topology):
+            return NotImplemented
+        return self.n_nodes == other.n_nodes and np.array_equal(self.edges, other.edges)
+
+    def __hash__(self) -> int:
+        return hash((self.n_nodes, self.edges.tobytes()))
+
+    def __repr__(self) -> str:
+        return f"Topology({self.name}, n_nodes={self.n_nodes}, n_edges={self.n_edges})"
+
+    @classmethod
+    def single(cls) -> "Topology":
+        """One node and no edge."""
+        return cls(1, builders.path_edges(1), "single")
+
+    @classmethod
+    def path(cls, n: int) -> "Topology":
+        """``n`` nodes in a row."""
+        return cls(n, builders.path_edges(whole("n", n, 1)), f"path:{n}")
+
+    @classmethod
+    def ring(cls, n: int) -> "Topology":
+        """``n`` nodes in a circle; ``ring(2)`` is one edge, ``ring(1)`` a single node."""
+        return cls(n, builders.ring_edges(whole("n", n, 1)), f"ring:{n}")
+
+    @classmethod
+    def star(cls, n: int) -> "Topology":
+        """Node 0 joined to the ``n - 1`` others."""
+        return cls(n, builders.star_edges(whole("n", n, 1)), f"star:{n}")
+
+    @classmethod
+    def complete(cls, n: int) -> "Topology":
+        """``n`` nodes, each joined to all others."""
+        return cls(n, builders.complete_edges(whole("n", n, 1)), f"complete:{n}")
+
+    @classmethod
+    def grid(cls, a: int, b: int) -> "Topology":
+        """``a`` rows of ``b`` nodes; node ``i * b + j`` is in row ``i``, column ``j``."""
+        n = whole("a * b", whole("a", a, 1) * whole("b", b, 1), 1)
+        return cls(n, builders.grid_edges(a, b), f"grid:{a}x{b}")
+
+    @classmethod
+    def torus(cls, a: int, b: int) -> "Topology":
+        """A grid whose opposite sides meet; a side of one or two nodes adds no edge."""
+        n = whole("a * b", whole("a", a, 1) * whole("b", b, 1), 1)
+        return cls(n, builders.torus_edges(a, b), f"torus:{a}x{b}")
+
+    @classmethod
+    def hypercube(cls, k: int) -> "Topology":
+        """``2**k`` nodes, joined where their numbers differ in one binary digit."""
+        edges = builders.hypercube_edges(whole("k", k, 0))
+        return cls(2**k, edges, f"hypercube:{k}")
+
+    @classmethod
+    def random_regular(cls, n: int, k: int, seed: int = 0) -> "Topology":
+        """Connected random graph of ``n`` nodes with ``k`` neighbours each; one graph a seed."""
+        edges = builders.random_regular_edges(whole("n", n, 1), k, seed)
+        return cls(n, edges, f"random_regular:{n},k={k},seed={seed}")
+
+    @classmethod
+    def erdos_renyi(cls, n: int, p: float, seed: int = 0) -> "Topology":
+        """Connected random graph where each pair is an edge with probability ``p``."""
+        edges = builders.erdos_renyi_edges(whole("n", n, 1), p, seed)
+        return cls(n, edges, f"erdos_renyi:{n},p={float(p)!r},seed={seed}")
+
+    @classmethod
+    def from_edges(cls, n: int, edges: NDArray[Any] | Iterable[Sequence[int]]) -> "Topology":
+        """``n`` nodes and the given pairs, in any order and direction, each once.
+
+        Examples
+        --------
+        >>> Topology.from_edges(3, [(2, 1), (1, 0)]) == Topology.path(3)
+        True
+        """
+        pairs = edges if hasattr(edges, "__array__") else list(edges)
+        return cls(n, cast(Edges, pairs))
+
+    @classmethod
+    def from_networkx(cls, G: Any) -> "Topology":
+        """The graph ``G``, its nodes numbered in the order of ``G.nodes``; attributes are ignored.
+
+        Examples
+        --------
+        >>> import networkx as nx
+        >>> Topology.from_networkx(nx.Graph([("b", "a"), ("a", "c")])).edges.tolist()
+        [[0, 1], [1, 2]]
+        """
+        if G.is_directed() or G.is_multigraph():
+            kind = "directed" if G.is_directed() else "a multigraph"
+            raise GraphError(
+                f"Edges have no direction and are listed once, but this graph is {kind}; "
+                "pass networkx.Graph(G)."
+            )
+        number = {label: k for k, label in enumerate(G.nodes)}
+        return cls.from_edges(len(number), [(number[k], number[l]) for k, l in G.edges])
+
+    @classmethod
+    def parse(cls, text: str, n_nodes: int | None = None) -> "Topology":
+        """The graph that ``text`` names.
+
+        Written ``single``, ``grid:10x10``, ``torus:4x5``, ``ring:8``, ``path:8``, ``star:8``,
+        ``complete:8``, ``hypercube:3`` (the dimension), ``random_regular:100,k=4,seed=0``,
+        ``erdos_renyi:100,p=0.1,seed=0`` (the seed may be left out). Where ``n_nodes`` is given
+        the size may be left out too: ``ring``, ``random_regular:k=4``, and ``grid`` and ``torus``
+        as square as ``n_nodes`` allows. The name of a graph so built parses back to it.
+
+        Examples
+        --------
+        >>> Topology.parse("grid", n_nodes=12)
+        Topology(grid:3x4, n_nodes=12, n_edges=17)
+        """
+        recipe = naming.read(text, n_nodes)
+        graph: Topology = getattr(cls, recipe.family)(*recipe.sizes, **recipe.options)
+        return graph
+
+    @property
+    def n_edges(self) -> int:
+        """Number of edges."""
+        return len(self.edges)
+
+    @cached_property
+    def degrees(self) -> NDArray[np.int64]:
+        """Number of neighbours of each node."""
+        degrees = edge_arrays.degrees(self.n_nodes, self.edges)
+        degrees.setflags(write=False)
+        return degrees
+
+    @cached_property
+    def incidence(self) -> Incidence:
+        """Neighbours and edge numbers of each node, in compressed rows for loops.
+
+        Examples
+        --------
+        >>> starts, neighbours, edges = Topology.path(3).incidence
+        >>> neighbours[starts[1] : starts[2]].tolist(), edges[starts[1] : starts[2]].tolist()
+        ([0, 2], [0, 1])
+        """
+        return edge_arrays.incidence(self.n_nodes, self.edges)
+
+    def neighbours(self, k: int) -> NDArray[np.int32]:
+        """Neighbours of node ``k``, in increasing order."""
+        starts, neighbours, _ = self.incidence
+        return neighbours[starts[k] : starts[k + 1]]
+
+    @cached_property
+    def diameter(self) -> int:
+        """Largest distance between two nodes, in edges."""
+        return levels.diameter(self.n_nodes, self.edges)
+
+    @cached_property
+    def spectrum(self) -> Spectrum:
+        """Extreme Laplacian eigenvalues and effective resistances; computed once."""
+        return compute_spectrum(self.n_nodes, self.edges)
+
+    def laplacian(self) -> Sparse:
+        """Laplacian with unit edge weights, in compressed sparse rows."""
+        return edge_arrays.laplacian(self.n_nodes, self.edges)
+
+    def to_networkx(self) -> Any:
+        """The same graph as a `networkx.Graph` on the nodes ``0, ..., n_nodes - 1``."""
+        import networkx as nx
+
+        graph = nx.empty_graph(self.n_nodes)
+        graph.add_edges_from(self.edges.tolist())
+        return graph
