@@ -18,23 +18,23 @@ AHEAD = 12
 
 
 @njit(cache=True, _nrt=False)
-def plain_floor(index, data, n_nodes, s, delta):
+def plain_floor(index, data, n_nodes, pairs):
     """Rows in random order, as they come."""
     for k in range(index.size):
         node = k % n_nodes
-        a, b = rows.two_dots(data, index[k], s, delta, node)
-        rows.two_axpys(data, index[k], 1e-12 * a, s, 1e-12 * b, delta, node)
+        a, b = rows.two_dots(data, index[k], pairs, node)
+        rows.two_axpys(data, index[k], 1e-12 * a, 1e-12 * b, pairs, node)
 
 
 @njit(cache=True, _nrt=False)
-def prefetched_floor(index, data, n_nodes, s, delta):
+def prefetched_floor(index, data, n_nodes, pairs):
     """The same, each row asked for a dozen rows ahead."""
     for k in range(index.size):
         if k + AHEAD < index.size:
             rows.prefetch_row(data, index[k + AHEAD])
         node = k % n_nodes
-        a, b = rows.two_dots(data, index[k], s, delta, node)
-        rows.two_axpys(data, index[k], 1e-12 * a, s, 1e-12 * b, delta, node)
+        a, b = rows.two_dots(data, index[k], pairs, node)
+        rows.two_axpys(data, index[k], 1e-12 * a, 1e-12 * b, pairs, node)
 
 
 def timed(function, *args):
@@ -72,15 +72,14 @@ def measure(problem, repeats=7, n_events=1 << 20, warm_passes=3):
     """Median over repeats of nanoseconds: both floors, and the parts of an event."""
     runner = Events(problem)
     runner.run(warm_passes * problem.n_samples)
-    shape = (problem.n_nodes, problem.n_features)
-    s, delta = np.zeros(shape), np.zeros(shape)
+    pairs = np.zeros((problem.n_nodes, 2 * problem.n_features))
     index = np.random.default_rng(0).integers(0, problem.n_samples, n_events)
     for floor in (plain_floor, prefetched_floor):
-        floor(index[:10], problem.rows, problem.n_nodes, s, delta)
+        floor(index[:10], problem.rows, problem.n_nodes, pairs)
     table = []
     for _ in range(repeats):
         floors = [
-            timed(floor, index, problem.rows, problem.n_nodes, s, delta)
+            timed(floor, index, problem.rows, problem.n_nodes, pairs)
             for floor in (plain_floor, prefetched_floor)
         ]
         runner.parts[:] = 0.0

@@ -1,1 +1,19 @@
-"""One algorithm a file: a start, a move, a reading; no loop, clock, log, file or socket."""
+"""One algorithm a file: a start, a move, a reading; no loop, clock, log, file or socket.
+
+``adfs.algorithms()`` lists the registered names. The call has to live on the package, because
+importing it makes it an attribute of ``adfs`` and would hide a function of the same name.
+"""
+
+import importlib
+import sys
+import types
+
+
+class _Room(types.ModuleType):
+    def __call__(self) -> list[str]:
+        """Names of the registered algorithms."""
+        importlib.import_module("adfs.algorithms.registered")
+        return sorted(importlib.import_module("adfs.algorithms.base").REGISTRY)
+
+
+sys.modules[__name__].__class__ = _Room

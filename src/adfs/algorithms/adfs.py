@@ -71,11 +71,12 @@ class Adfs:
         certificate.predictions(problem.rows, theta, 0, problem.n_samples, scores)
         for node in range(problem.n_nodes):
             first, last = problem.offsets[node], problem.offsets[node + 1]
+            total = np.zeros(problem.n_features)
             certificate.dual_sum(
                 problem.loss.code, problem.rows, problem.labels, problem.weights,
-                first, last, scores, duals, state.centres.s[node],
+                first, last, scores, duals, total,
             )  # fmt: skip
-        state.centres.s *= -2.0
+            state.centres.pairs[node, ::2] = -2.0 * total
         state.lines[:, edge.SUM] = 2.0 * duals
         state.lines[:, edge.WARM] = scores
 
@@ -86,10 +87,9 @@ class Adfs:
         lines[:, edge.LABEL] = problem.labels
         lines[:, edge.WEIGHT] = problem.weights
         lines[:, edge.PUSH] = self.parameters.sample_push()
-        shape = (problem.n_nodes, problem.n_features)
-        centres = edge.Centres(
-            np.zeros(shape), np.zeros(shape), np.ones(shape[0]), np.zeros(shape[0], np.int64)
-        )
+        n = problem.n_nodes
+        pairs = aligned_zeros(n, 2 * problem.n_features)
+        centres = edge.Centres(pairs, np.ones(n), np.zeros(n, np.int64))
         return AdfsState(0, lines, centres)
 
     def step(self, state: AdfsState, events: Events) -> AdfsState:
@@ -103,7 +103,8 @@ class Adfs:
 
     def nodes(self, state: AdfsState) -> tuple[Matrix, Matrix]:
         """Centre rows of ``y_t`` and ``v_t``."""
-        y, v = np.empty_like(state.centres.s), np.empty_like(state.centres.s)
+        shape = (self.problem.n_nodes, self.problem.n_features)
+        y, v = np.empty(shape), np.empty(shape)
         blocks.centres_at(state.t, state.centres, self.decay, y, v)
         return y, v
 

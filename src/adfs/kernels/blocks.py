@@ -38,14 +38,15 @@ def run_events(start, which, sample, rows, lines, centres, network, decay, messa
 @njit(cache=True, _nrt=False)
 def centres_at(t, centres, decay, y, v):
     """Write ``y_t`` and ``v_t`` of every centre, leaving the state as it is."""
-    n, d = centres.s.shape
-    for node in range(n):
+    pairs = centres.pairs
+    for node in range(y.shape[0]):
         idle = t - centres.last[node]
         now = centres.scale[node] * power(decay, idle)
         mixed = centres.scale[node] * power(decay, idle + 1)
-        for k in range(d):
-            y[node, k] = 0.5 * (centres.s[node, k] + mixed * centres.delta[node, k])
-            v[node, k] = 0.5 * (centres.s[node, k] - now * centres.delta[node, k])
+        for k in range(y.shape[1]):
+            s, delta = pairs[node, 2 * k], pairs[node, 2 * k + 1]
+            y[node, k] = 0.5 * (s + mixed * delta)
+            v[node, k] = 0.5 * (s - now * delta)
 
 
 @njit(cache=True, _nrt=False)

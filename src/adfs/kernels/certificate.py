@@ -2,8 +2,8 @@
 
 from numba import njit
 
-from adfs.kernels.rows import axpy, dot, norm2
-from adfs.kernels.scalar import clip, curvature, derivative, fenchel_gap, value
+from adfs.kernels.rows import axpy, dot, norm2, two_axpys
+from adfs.kernels.scalar import clip, curvature, derivative, summary, value
 
 
 @njit(cache=True, _nrt=False)
@@ -42,11 +42,11 @@ def dual_sum(code, rows, labels, weights, first, last, scores, duals, total):
 
 
 @njit(cache=True, _nrt=False)
-def gap_pass(code, rows, labels, weights, first, last, theta, duals, dual_sum, gradient):
+def gap_pass(code, rows, labels, weights, first, last, theta, duals, sums):
     """Objective and Fenchel gaps of rows ``first`` to ``last`` in one pass.
 
     ``duals`` are clipped to the conjugate's domain on the way; a zero row, which no update touches,
-    takes ``c = w l'(0)``. ``dual_sum`` receives ``sum c x`` and ``gradient`` receives
+    takes ``c = w l'(0)``. ``sums``, of shape (1, 2 d), receives the pairs ``sum c x`` and
     ``sum w l'(x . theta) x``. Returns (sum of losses, sum of gaps).
     """
     total = 0.0
@@ -56,14 +56,13 @@ def gap_pass(code, rows, labels, weights, first, last, theta, duals, dual_sum, g
         if weight == 0.0:
             continue
         score = dot(rows, row, theta)
-        slope = derivative(code, score, label)
-        total += weight * value(code, score, label)
+        c = clip(code, label, duals[row - first] / weight)
+        loss, slope, gap = summary(code, score, label, c)
+        total += weight * loss
         if score == 0.0 and norm2(rows, row) == 0.0:
             continue
-        c = clip(code, label, duals[row - first] / weight)
-        gaps += weight * fenchel_gap(code, score, label, c)
-        axpy(rows, row, weight * c, dual_sum)
-        axpy(rows, row, weight * slope, gradient)
+        gaps += weight * gap
+        two_axpys(rows, row, weight * c, weight * slope, sums, 0)
     return total, gaps
 
 

@@ -2,9 +2,10 @@
 
 Every engine calls these same functions, so the same seed gives the same bits everywhere.
 
-State of a centre: rows ``s`` and ``delta`` of length d, a factor ``scale`` and the index ``last``;
-its true difference is ``scale * delta``. A local update then multiplies only ``scale`` and touches
-only the sample's non-zeros; ``delta`` is multiplied out before ``scale`` underflows.
+State of a centre: ``s`` and ``delta`` of length d, interleaved in one row of pairs, a factor
+``scale`` and the index ``last``; its true difference is ``scale * delta``. A local update then
+multiplies only ``scale`` and touches only the sample's non-zeros; ``delta`` is multiplied out before
+``scale`` underflows.
 State of a sample: one cache line of eight doubles, named below.
 """
 
@@ -28,8 +29,7 @@ TINY_SCALE = 1e-90
 class Centres(NamedTuple):
     """State of the centre nodes: one row a node."""
 
-    s: np.ndarray
-    delta: np.ndarray
+    pairs: np.ndarray  # (n, 2 d): s_0, delta_0, s_1, delta_1, ...
     scale: np.ndarray
     last: np.ndarray
 
@@ -56,7 +56,7 @@ def local_update(t, node, row, rows, lines, centres, network, decay):
     y_virtual = 0.5 * (lines[row, SUM] + difference)
     w_virtual = 0.5 * (lines[row, SUM] - difference)
 
-    along_s, along_delta = two_dots(rows, row, centres.s, centres.delta, node)
+    along_s, along_delta = two_dots(rows, row, centres.pairs, node)
     prediction = 0.5 * (along_s + scale * along_delta) / network.sigma[node]
     eta = network.eta_ratio[node] * push * weight * norm2
     u = norm2 * w_virtual + eta * (prediction - y_virtual / (weight * network.max_curvature))
@@ -72,29 +72,30 @@ def local_update(t, node, row, rows, lines, centres, network, decay):
     lines[row, WARM] = warm
 
     if scale < TINY_SCALE:
-        multiply_out(centres.delta, node, scale)
+        multiply_out(centres.pairs, node, scale)
         scale = 1.0
     back = (1.0 - push) * move / scale
-    two_axpys(rows, row, -(1.0 + push) * move, centres.s, back, centres.delta, node)
+    two_axpys(rows, row, -(1.0 + push) * move, back, centres.pairs, node)
     centres.scale[node] = scale
     centres.last[node] = t + 1
 
 
 @njit(cache=True, _nrt=False)
-def multiply_out(delta, node, scale):
-    """``delta[node] *= scale``: rare, and the only O(d) work of a local update."""
-    for k in range(delta.shape[1]):
-        delta[node, k] *= scale
+def multiply_out(pairs, node, scale):
+    """``delta *= scale``: rare, and the only O(d) work of a local update."""
+    for k in range(1, pairs.shape[1], 2):
+        pairs[node, k] *= scale
 
 
 @njit(cache=True, _nrt=False, forceinline=True)
 def offer(t, node, centres, network, decay, messages, slot):
     """Bring a centre up to iteration ``t`` and write ``y_t / sigma`` into ``messages[slot]``."""
+    pairs = centres.pairs
     scale = centres.scale[node] * power(decay, t + 1 - centres.last[node])
     sigma = network.sigma[node]
-    for k in range(centres.s.shape[1]):
-        centres.delta[node, k] *= scale
-        messages[slot, k] = 0.5 * (centres.s[node, k] + centres.delta[node, k]) / sigma
+    for k in range(messages.shape[1]):
+        pairs[node, 2 * k + 1] *= scale
+        messages[slot, k] = 0.5 * (pairs[node, 2 * k] + pairs[node, 2 * k + 1]) / sigma
     centres.scale[node] = 1.0
     centres.last[node] = t + 1
 
@@ -106,9 +107,10 @@ def accept(edge, node, messages, centres, network):
     Must follow ``offer`` at the same iteration. Both ends compute the same difference from the same
     operands, so their moves are opposite to the last bit.
     """
+    pairs = centres.pairs
     eta, push = network.edge_eta[edge], network.edge_push[edge]
     sign = -1.0 if network.edges[edge, 0] == node else 1.0
-    for k in range(centres.s.shape[1]):
+    for k in range(messages.shape[1]):
         move = sign * (eta * (messages[0, k] - messages[1, k]))
-        centres.s[node, k] += (1.0 + push) * move
-        centres.delta[node, k] += (push - 1.0) * move
+        pairs[node, 2 * k] += (1.0 + push) * move
+        pairs[node, 2 * k + 1] += (push - 1.0) * move

@@ -1,9 +1,8 @@
 """One interface to a sample's features, dense or CSR; the compiler picks by type, no twin kernels.
 
-The sums below have a fixed order (eight partial sums, then a fixed tree), so the same row gives the
-same bits in every engine, and the compiler may still use vector instructions. Matrices come with a
-row number instead of a view of the row: making a view counts references, which costs more than a
-short row's arithmetic.
+Sums have a fixed order (partial sums, then a fixed tree), so the same row gives the same bits in
+every engine. Matrices come with a row number instead of a view of the row: making a view counts
+references, which costs more than a short row's arithmetic.
 """
 
 import inspect
@@ -13,7 +12,7 @@ import numpy as np
 from numba.extending import overload
 
 from adfs.kernels.memory import CACHE_LINE, prefetch
-from adfs.kernels.vector import dense_two_axpys, dense_two_dots
+from adfs.kernels.vector import csr_two_axpys, csr_two_dots, dense_two_axpys, dense_two_dots
 
 
 class DenseRows(NamedTuple):
@@ -30,38 +29,22 @@ class CsrRows(NamedTuple):
     indptr: np.ndarray
 
 
-def _dense_two_dots(rows, row, a, b, node):
-    return dense_two_dots(rows.values, row, a, b, node)
+def _dense_two_dots(rows, row, pairs, node):
+    return dense_two_dots(rows.values, row, pairs, node)
 
 
-def _csr_two_dots(rows, row, a, b, node):
-    a0 = a1 = b0 = b1 = 0.0
+def _csr_two_dots(rows, row, pairs, node):
     first, last = rows.indptr[row], rows.indptr[row + 1]
-    full = last - (last - first) % 2
-    for k in range(first, full, 2):
-        x0, x1 = np.float64(rows.values[k]), np.float64(rows.values[k + 1])
-        j0, j1 = rows.indices[k], rows.indices[k + 1]
-        a0 += x0 * a[node, j0]
-        a1 += x1 * a[node, j1]
-        b0 += x0 * b[node, j0]
-        b1 += x1 * b[node, j1]
-    for k in range(full, last):
-        x0 = np.float64(rows.values[k])
-        a0 += x0 * a[node, rows.indices[k]]
-        b0 += x0 * b[node, rows.indices[k]]
-    return a0 + a1, b0 + b1
+    return csr_two_dots(rows.values, rows.indices, first, last, pairs, node)
 
 
-def _dense_two_axpys(rows, row, alpha, a, beta, b, node):
-    dense_two_axpys(rows.values, row, alpha, a, beta, b, node)
+def _dense_two_axpys(rows, row, alpha, beta, pairs, node):
+    dense_two_axpys(rows.values, row, alpha, beta, pairs, node)
 
 
-def _csr_two_axpys(rows, row, alpha, a, beta, b, node):
-    for k in range(rows.indptr[row], rows.indptr[row + 1]):
-        x = np.float64(rows.values[k])
-        j = rows.indices[k]
-        a[node, j] += alpha * x
-        b[node, j] += beta * x
+def _csr_two_axpys(rows, row, alpha, beta, pairs, node):
+    first, last = rows.indptr[row], rows.indptr[row + 1]
+    csr_two_axpys(rows.values, rows.indices, first, last, alpha, beta, pairs, node)
 
 
 def _dense_dot(rows, row, a):
@@ -151,10 +134,10 @@ dot = _by_layout(_dense_dot, _csr_dot, "``x . a`` for the row ``x``.")
 axpy = _by_layout(_dense_axpy, _csr_axpy, "``a += alpha x``, touching only the non-zeros.")
 norm2 = _by_layout(_dense_norm2, _csr_norm2, "``|x|^2``.")
 two_dots = _by_layout(
-    _dense_two_dots, _csr_two_dots, "``(x . a[node], x . b[node])`` for the row ``x``."
+    _dense_two_dots, _csr_two_dots, "``(x . s, x . delta)`` for the pairs ``(s, delta)`` of a node."
 )
 two_axpys = _by_layout(
-    _dense_two_axpys, _csr_two_axpys, "``a[node] += alpha x`` and ``b[node] += beta x``."
+    _dense_two_axpys, _csr_two_axpys, "``s += alpha x`` and ``delta += beta x``, in place."
 )
 prefetch_row = _by_layout(
     _dense_prefetch, _csr_prefetch, "Ask for the row's memory before it is needed."

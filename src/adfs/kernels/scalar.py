@@ -160,18 +160,38 @@ def hinge_gap(code, h, u):
 
 @njit(cache=True)
 def bernoulli_divergence(p, margin):
-    """KL divergence between the coins of bias ``p`` and ``pi = sigmoid(-margin)``.
+    """KL divergence between the coins of bias ``p`` and ``sigmoid(-margin)``."""
+    return logistic_summary(margin, p)[2]
+
+
+@njit(cache=True)
+def summary(code, s, b, c):
+    """``l(s)``, ``l'(s)`` and the Fenchel gap at ``c``, with one exponential where there is one."""
+    if code == LOGISTIC:
+        loss, pi, gap = logistic_summary(b * s, -b * c)
+        return loss, -b * pi, gap
+    return value(code, s, b), derivative(code, s, b), fenchel_gap(code, s, b, c)
+
+
+@njit(cache=True)
+def logistic_summary(margin, p):
+    """``log(1 + exp(-margin))``, ``pi = sigmoid(-margin)`` and the divergence of ``p`` from ``pi``.
 
     With ``d = p - pi`` it is ``pi h(d / pi) + (1 - pi) h(-d / (1 - pi))``, ``h`` below: two terms
     that are never negative. The coin is turned so that ``pi <= 1/2``, where ``d`` loses no digits.
     """
-    if margin < 0.0:
-        p, margin = 1.0 - p, -margin
-    if margin > LARGEST_MARGIN:
-        return max(0.0, negative_entropy(p) + p * margin)
-    pi, rest = sigmoid(-margin), sigmoid(margin)
-    d = p - pi
-    return pi * relative_divergence(d / pi) + rest * relative_divergence(-d / rest)
+    size = abs(margin)
+    e = math.exp(-size)
+    rest = 1.0 / (1.0 + e)
+    pi = e * rest
+    loss = max(0.0, -margin) + math.log1p(e)
+    side = p if margin >= 0.0 else 1.0 - p
+    if size > LARGEST_MARGIN:
+        gap = max(0.0, negative_entropy(side) + side * size)
+    else:
+        d = side - pi
+        gap = pi * relative_divergence(d / pi) + rest * relative_divergence(-d / rest)
+    return loss, pi if margin >= 0.0 else rest, gap
 
 
 @njit(cache=True)
@@ -181,7 +201,8 @@ def relative_divergence(x):
         return 1.0
     if abs(x) > 0.05:
         return (1.0 + x) * math.log1p(x) - x
+    # Horner on sum_k (-x)^k / (k (k - 1)), as many terms as the size of x asks for.
     total = 0.0
-    for k in range(14, 1, -1):  # Horner on sum_k (-x)^k / (k (k - 1)); x^13 < 1e-17 relatively
+    for k in range(14 if abs(x) > 2e-3 else 7, 1, -1):
         total = total * -x + 1.0 / (k * (k - 1.0))
     return x * x * total

@@ -1,9 +1,11 @@
-"""Two dots and two axpys on a dense row, in vector instructions with a fixed order of sums.
+"""Two dots and two axpys on one row, in vector instructions with a fixed order of sums.
 
-The compiler may not reorder floating-point sums, so it leaves a plain dot product scalar; and
-letting it reorder would tie the bits to where a call happens to be inlined. Here the order is
-written down: eight partial sums over chunks of eight, four over a chunk of four, then the rest one
-by one, joined by a fixed tree. Without a compiler the same order is followed in NumPy.
+A centre's ``s`` and ``delta`` lie interleaved (``s_0, delta_0, s_1, delta_1, ...``), so that a
+sparse row finds both in the same cache line, and one vector operation serves both.
+
+The compiler may not reorder floating-point sums, so it leaves plain dot products scalar; letting it
+reorder would tie the bits to where a call happens to be inlined. Here the order is written down.
+Without a compiler (``NUMBA_DISABLE_JIT=1``) NumPy does the same sums in its own order.
 """
 
 import numpy as np
@@ -14,163 +16,213 @@ from numba.extending import intrinsic
 
 DOUBLE = ir.DoubleType()
 INT = ir.IntType(64)
+LANE = ir.IntType(32)
+FEATURES = 4  # features in a chunk of a dense row: eight lanes, s and delta alternating
+UNROLL = 4  # non-zeros of a sparse row with partial sums of their own
 
 
-class _Loader:
-    """Vectors of consecutive numbers from one row of a C-contiguous matrix, widened to double."""
+def _doubles(lanes):
+    return ir.VectorType(DOUBLE, lanes)
 
-    def __init__(self, context, builder, array_type, value, row):
+
+class _Array:
+    """Loads and stores at positions of a contiguous array, counted from ``start`` elements on."""
+
+    def __init__(self, context, builder, array_type, value, start=None):
         array = context.make_array(array_type)(context, builder, value)
-        self.builder = builder
-        self.kind = DOUBLE if array_type.dtype == types.float64 else ir.FloatType()
-        self.width = 8 if array_type.dtype == types.float64 else 4
-        (_, self.length) = cgutils.unpack_tuple(builder, array.shape, 2)
-        start = builder.mul(row, builder.mul(self.length, INT(self.width)))
-        self.base = builder.add(builder.ptrtoint(array.data, INT), start)
+        self.builder, self.dtype = builder, array_type.dtype
+        self.shape = cgutils.unpack_tuple(builder, array.shape, array_type.ndim)
+        self.kind = context.get_data_type(array_type.dtype)
+        self.bytes = array_type.dtype.bitwidth // 8
+        self.base = builder.ptrtoint(array.data, INT)
+        if start is not None:
+            row = builder.mul(start, self.shape[-1]) if array_type.ndim == 2 else start
+            self.base = builder.add(self.base, builder.mul(row, INT(self.bytes)))
 
     def _pointer(self, position, lanes):
-        address = self.builder.add(self.base, self.builder.mul(position, INT(self.width)))
+        address = self.builder.add(self.base, self.builder.mul(position, INT(self.bytes)))
         kind = self.kind if lanes == 1 else ir.VectorType(self.kind, lanes)
         return self.builder.inttoptr(address, kind.as_pointer()), kind
 
-    def load(self, position, lanes):
-        """``lanes`` numbers from ``position`` on."""
+    def load(self, position, lanes=1):
+        """Numbers from ``position`` on: doubles, or 64-bit integers."""
         pointer, kind = self._pointer(position, lanes)
-        value = self.builder.load(pointer, align=self.width, typ=kind)
-        wide = DOUBLE if lanes == 1 else ir.VectorType(DOUBLE, lanes)
-        return value if self.kind == DOUBLE else self.builder.fpext(value, wide)
+        value = self.builder.load(pointer, align=self.bytes, typ=kind)
+        if self.dtype == types.float32:
+            return self.builder.fpext(value, DOUBLE if lanes == 1 else _doubles(lanes))
+        if isinstance(self.dtype, types.Integer) and self.bytes < 8:
+            return self.builder.sext(value, INT)
+        return value
 
     def store(self, position, lanes, value):
-        """Write ``lanes`` numbers (matrices of doubles only)."""
+        """Write doubles from ``position`` on."""
         pointer, _ = self._pointer(position, lanes)
-        self.builder.store(value, pointer, align=self.width)
+        self.builder.store(value, pointer, align=self.bytes)
 
 
-def _chunks(builder, length, body):
-    """Call ``body(position, lanes)`` over chunks of eight, at most one of four, then singles."""
-    eights = builder.and_(length, INT(-8))
-    with cgutils.for_range_slice(builder, INT(0), eights, INT(8), intp=INT) as (position, _):
-        body(position, 8)
-    has_four = builder.icmp_unsigned("!=", builder.and_(length, INT(4)), INT(0))
-    with builder.if_then(has_four):
-        body(eights, 4)
-    fours = builder.and_(length, INT(-4))
-    with cgutils.for_range_slice(builder, fours, length, INT(1), intp=INT) as (position, _):
-        body(position, 1)
+def _shuffle(builder, vector, lanes):
+    mask = ir.Constant(ir.VectorType(LANE, len(lanes)), list(lanes))
+    return builder.shuffle_vector(vector, vector, mask)
 
 
-def _upper(builder, vector, lanes):
-    half = ir.Constant(ir.VectorType(ir.IntType(32), lanes // 2), list(range(lanes // 2, lanes)))
-    return builder.shuffle_vector(vector, vector, half)
+def _pair(builder, first, second):
+    pair = builder.insert_element(ir.Constant(_doubles(2), ir.Undefined), first, LANE(0))
+    return builder.insert_element(pair, second, LANE(1))
 
 
-def _lower(builder, vector, lanes):
-    half = ir.Constant(ir.VectorType(ir.IntType(32), lanes // 2), list(range(lanes // 2)))
-    return builder.shuffle_vector(vector, vector, half)
+def _loop(builder, start, stop, step):
+    return cgutils.for_range_slice(builder, start, stop, INT(step), intp=INT)
 
 
-class _Sum:
-    """Partial sums in eight, four and one lanes, kept in registers."""
-
-    def __init__(self, builder):
-        self.builder = builder
-        self.cells = {}
-        for lanes in (8, 4, 1):
-            kind = DOUBLE if lanes == 1 else ir.VectorType(DOUBLE, lanes)
-            self.cells[lanes] = cgutils.alloca_once_value(builder, ir.Constant(kind, None))
-            builder.store(ir.Constant(kind, None), self.cells[lanes])
-
-    def add(self, lanes, value):
-        """Add a product to the partial sums of its width."""
-        cell = self.cells[lanes]
-        self.builder.store(self.builder.fadd(self.builder.load(cell), value), cell)
-
-    def total(self):
-        """Eight to four, plus the four, to two, to one, plus the rest."""
-        builder = self.builder
-        value = builder.load(self.cells[8])
-        value = builder.fadd(_lower(builder, value, 8), _upper(builder, value, 8))
-        value = builder.fadd(value, builder.load(self.cells[4]))
-        value = builder.fadd(_lower(builder, value, 4), _upper(builder, value, 4))
-        ends = [builder.extract_element(value, ir.IntType(32)(k)) for k in (0, 1)]
-        return builder.fadd(builder.fadd(*ends), builder.load(self.cells[1]))
+def _times_pairs(builder, x, pairs, position, lanes):
+    """``x_k * (s_k, delta_k)`` for ``lanes / 2`` features; ``x`` is doubled to meet the pairs."""
+    if lanes == 2:
+        doubled = _pair(builder, x, x)
+    else:
+        doubled = _shuffle(builder, x, [k // 2 for k in range(lanes)])
+    return builder.fmul(doubled, pairs.load(builder.mul(position, INT(2)), lanes))
 
 
-def _broadcast(builder, value, lanes):
-    if lanes == 1:
-        return value
-    kind = ir.VectorType(DOUBLE, lanes)
-    one = builder.insert_element(ir.Constant(kind, ir.Undefined), value, ir.IntType(32)(0))
-    zeros = ir.Constant(ir.VectorType(ir.IntType(32), lanes), None)
-    return builder.shuffle_vector(one, one, zeros)
+def _cell(builder, lanes):
+    zero = ir.Constant(_doubles(lanes), None)
+    cell = cgutils.alloca_once(builder, _doubles(lanes))
+    builder.store(zero, cell)
+    return cell
+
+
+def _accumulate(builder, cell, value):
+    builder.store(builder.fadd(builder.load(cell), value), cell)
+
+
+def _two_results(context, builder, signature, pair):
+    ends = [builder.extract_element(pair, LANE(k)) for k in (0, 1)]
+    return context.make_tuple(builder, signature.return_type, ends)
+
+
+def _dense_dots(context, builder, signature, args):
+    """Chunks of four features into eight lanes, the rest one by one, then a fixed tree."""
+    x = _Array(context, builder, signature.args[0], args[0], args[1])
+    pairs = _Array(context, builder, signature.args[2], args[2], args[3])
+    length = x.shape[-1]
+    wide, single = _cell(builder, 2 * FEATURES), _cell(builder, 2)
+    full = builder.and_(length, INT(-FEATURES))
+    with _loop(builder, INT(0), full, FEATURES) as (k, _):
+        product = _times_pairs(builder, x.load(k, FEATURES), pairs, k, 2 * FEATURES)
+        _accumulate(builder, wide, product)
+    with _loop(builder, full, length, 1) as (k, _):
+        _accumulate(builder, single, _times_pairs(builder, x.load(k), pairs, k, 2))
+    total = builder.load(wide)
+    for lanes in (2 * FEATURES, FEATURES):
+        half = lanes // 2
+        low, high = range(half), range(half, lanes)
+        total = builder.fadd(_shuffle(builder, total, low), _shuffle(builder, total, high))
+    return _two_results(context, builder, signature, builder.fadd(total, builder.load(single)))
+
+
+def _dense_axpys(context, builder, signature, args):
+    x = _Array(context, builder, signature.args[0], args[0], args[1])
+    pairs = _Array(context, builder, signature.args[4], args[4], args[5])
+    factors = _pair(builder, args[2], args[3])
+    length = x.shape[-1]
+
+    def move(k, features):
+        lanes = 2 * features
+        wide = _shuffle(builder, factors, [lane % 2 for lane in range(lanes)])
+        chunk = x.load(k, features)
+        if features == 1:
+            chunk = _pair(builder, chunk, chunk)
+        else:
+            chunk = _shuffle(builder, chunk, [lane // 2 for lane in range(lanes)])
+        position = builder.mul(k, INT(2))
+        value = builder.fadd(pairs.load(position, lanes), builder.fmul(wide, chunk))
+        pairs.store(position, lanes, value)
+
+    full = builder.and_(length, INT(-FEATURES))
+    with _loop(builder, INT(0), full, FEATURES) as (k, _):
+        move(k, FEATURES)
+    with _loop(builder, full, length, 1) as (k, _):
+        move(k, 1)
+    return context.get_dummy_value()
+
+
+def _csr_dots(context, builder, signature, args):
+    """Four partial sums over non-zeros in turn, the rest into the first, then a fixed tree."""
+    values, indices = (_Array(context, builder, signature.args[k], args[k]) for k in (0, 1))
+    first, last = args[2], args[3]
+    pairs = _Array(context, builder, signature.args[4], args[4], args[5])
+    cells = [_cell(builder, 2) for _ in range(UNROLL)]
+
+    def visit(k, cell):
+        _accumulate(builder, cell, _times_pairs(builder, values.load(k), pairs, indices.load(k), 2))
+
+    count = builder.and_(builder.sub(last, first), INT(-UNROLL))
+    full = builder.add(first, count)
+    with _loop(builder, first, full, UNROLL) as (k, _):
+        for lane, cell in enumerate(cells):
+            visit(builder.add(k, INT(lane)), cell)
+    with _loop(builder, full, last, 1) as (k, _):
+        visit(k, cells[0])
+    sums = [builder.load(cell) for cell in cells]
+    total = builder.fadd(builder.fadd(sums[0], sums[1]), builder.fadd(sums[2], sums[3]))
+    return _two_results(context, builder, signature, total)
+
+
+def _csr_axpys(context, builder, signature, args):
+    values, indices = (_Array(context, builder, signature.args[k], args[k]) for k in (0, 1))
+    pairs = _Array(context, builder, signature.args[6], args[6], args[7])
+    factors = _pair(builder, args[4], args[5])
+    with _loop(builder, args[2], args[3], 1) as (k, _):
+        x = values.load(k)
+        position = builder.mul(indices.load(k), INT(2))
+        push = builder.fmul(factors, _pair(builder, x, x))
+        pairs.store(position, 2, builder.fadd(pairs.load(position, 2), push))
+    return context.get_dummy_value()
 
 
 if config.DISABLE_JIT:
 
-    def dense_two_dots(values, row, a, b, node):
-        """``(x . a[node], x . b[node])``, summed in the order of the compiled version."""
+    def dense_two_dots(values, row, pairs, node):
+        """``(x . s, x . delta)`` for row ``x`` and the pairs of ``node``."""
         x = values[row].astype(np.float64)
-        return _ordered_sum(x * a[node]), _ordered_sum(x * b[node])
+        return x @ pairs[node, ::2], x @ pairs[node, 1::2]
 
-    def dense_two_axpys(values, row, alpha, a, beta, b, node):
-        """``a[node] += alpha x`` and ``b[node] += beta x``."""
+    def dense_two_axpys(values, row, alpha, beta, pairs, node):
+        """``s += alpha x`` and ``delta += beta x``."""
         x = values[row].astype(np.float64)
-        a[node] += alpha * x
-        b[node] += beta * x
+        pairs[node, ::2] += alpha * x
+        pairs[node, 1::2] += beta * x
 
-    def _ordered_sum(products):
-        eights, fours = len(products) // 8 * 8, len(products) // 4 * 4
-        lanes = products[:eights].reshape(-1, 8).sum(axis=0)
-        four = lanes[:4] + lanes[4:]
-        if fours > eights:
-            four = four + products[eights:fours]
-        two = four[:2] + four[2:]
-        return two[0] + two[1] + products[fours:].sum()
+    def csr_two_dots(values, indices, first, last, pairs, node):
+        """``(x . s, x . delta)`` for the sparse row at ``first`` to ``last``."""
+        x, j = values[first:last].astype(np.float64), 2 * indices[first:last].astype(np.int64)
+        return x @ pairs[node, j], x @ pairs[node, j + 1]
+
+    def csr_two_axpys(values, indices, first, last, alpha, beta, pairs, node):
+        """``s += alpha x`` and ``delta += beta x`` at the row's non-zeros."""
+        x, j = values[first:last].astype(np.float64), 2 * indices[first:last].astype(np.int64)
+        pairs[node, j] += alpha * x
+        pairs[node, j + 1] += beta * x
 
 else:
+    _TWO = types.UniTuple(types.float64, 2)
+    _I, _D = types.int64, types.float64
 
     @intrinsic
-    def dense_two_dots(typingctx, values, row, a, b, node):
-        """``(x . a[node], x . b[node])`` for row ``x`` of a float32 or float64 matrix."""
-
-        def codegen(context, builder, signature, args):
-            kinds = signature.args
-            x = _Loader(context, builder, kinds[0], args[0], args[1])
-            left = _Loader(context, builder, kinds[2], args[2], args[4])
-            right = _Loader(context, builder, kinds[3], args[3], args[4])
-            sums = _Sum(builder), _Sum(builder)
-
-            def body(position, lanes):
-                chunk = x.load(position, lanes)
-                for total, side in zip(sums, (left, right), strict=True):
-                    total.add(lanes, builder.fmul(chunk, side.load(position, lanes)))
-
-            _chunks(builder, x.length, body)
-            totals = [total.total() for total in sums]
-            return context.make_tuple(builder, signature.return_type, totals)
-
-        result = types.UniTuple(types.float64, 2)
-        return result(values, types.int64, a, b, types.int64), codegen
+    def dense_two_dots(typingctx, values, row, pairs, node):
+        """``(x . s, x . delta)`` for row ``x`` and the pairs of ``node``."""
+        return _TWO(values, _I, pairs, _I), _dense_dots
 
     @intrinsic
-    def dense_two_axpys(typingctx, values, row, alpha, a, beta, b, node):
-        """``a[node] += alpha x`` and ``b[node] += beta x`` for row ``x``."""
+    def dense_two_axpys(typingctx, values, row, alpha, beta, pairs, node):
+        """``s += alpha x`` and ``delta += beta x``."""
+        return types.void(values, _I, _D, _D, pairs, _I), _dense_axpys
 
-        def codegen(context, builder, signature, args):
-            kinds = signature.args
-            x = _Loader(context, builder, kinds[0], args[0], args[1])
-            left = _Loader(context, builder, kinds[3], args[3], args[6])
-            right = _Loader(context, builder, kinds[5], args[5], args[6])
+    @intrinsic
+    def csr_two_dots(typingctx, values, indices, first, last, pairs, node):
+        """``(x . s, x . delta)`` for the sparse row at ``first`` to ``last``."""
+        return _TWO(values, indices, _I, _I, pairs, _I), _csr_dots
 
-            def body(position, lanes):
-                chunk = x.load(position, lanes)
-                for factor, side in ((args[2], left), (args[4], right)):
-                    push = builder.fmul(_broadcast(builder, factor, lanes), chunk)
-                    value = builder.fadd(side.load(position, lanes), push)
-                    side.store(position, lanes, value)
-
-            _chunks(builder, x.length, body)
-            return context.get_dummy_value()
-
-        double = types.float64
-        return types.void(values, types.int64, double, a, double, b, types.int64), codegen
+    @intrinsic
+    def csr_two_axpys(typingctx, values, indices, first, last, alpha, beta, pairs, node):
+        """``s += alpha x`` and ``delta += beta x`` at the row's non-zeros."""
+        return types.void(values, indices, _I, _I, _D, _D, pairs, _I), _csr_axpys

@@ -10,6 +10,7 @@ Every bracket is a Fenchel gap computed without cancellation, so tiny gaps are r
 cost one pass together, and the smaller bound is reported.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -32,7 +33,12 @@ class Certificate(NamedTuple):
 
 
 def certify(problem: Problem, theta: Vector, duals: Vector | None = None) -> Certificate:
-    """Certificate of ``theta``, with dual coefficients (one a sample) if there are any."""
+    """Certificate of ``theta``, with dual coefficients (one a sample) if there are any.
+
+    A model that is no longer a number has neither objective nor bound: both are nan.
+    """
+    if not np.isfinite(theta).all():
+        return Certificate(math.nan, math.nan)
     if duals is None:
         objective, gradient = problem.objective_and_gradient(theta)
         return Certificate(objective, float(gradient @ gradient) / (2.0 * problem.total_sigma))
@@ -53,12 +59,12 @@ def node_pass(
 ) -> tuple[float, float, Vector, Vector]:
     """One node's sums: losses, Fenchel gaps, ``sum c x`` and ``sum w l' x``."""
     first, last = problem.offsets[node], problem.offsets[node + 1]
-    dual_sum, gradient = np.zeros(problem.n_features), np.zeros(problem.n_features)
+    sums = np.zeros((1, 2 * problem.n_features))
     losses, gaps = certificate.gap_pass(
         problem.loss.code, problem.rows, problem.labels, problem.weights,
-        first, last, theta, duals[first:last], dual_sum, gradient,
+        first, last, theta, duals[first:last], sums,
     )  # fmt: skip
-    return losses, gaps, dual_sum, gradient
+    return losses, gaps, sums[0, ::2], sums[0, 1::2]
 
 
 def combine(

@@ -34,6 +34,15 @@ class Progress:
 Callback = Callable[[Progress], Any]
 
 
+def evaluation_interval(problem: Problem, parameters: Parameters) -> int:
+    """Events between evaluations: theory's factor e^2, and never less than a pass over the data.
+
+    An evaluation costs a good part of a pass, and there is little to see in between.
+    """
+    one_pass = problem.n_samples / max(parameters.p_comp, 1e-3)
+    return max(SHORTEST_INTERVAL, math.ceil(one_pass), math.ceil(2.0 / parameters.rho))
+
+
 @dataclass
 class Run:
     """A run in progress."""
@@ -45,6 +54,7 @@ class Run:
     clock: Clock
     stopping: Stopping
     warm_start: Vector | None = None
+    interval: int = 0
     callbacks: tuple[Callback, ...] = ()
     trace: Trace = field(default_factory=Trace)
     counts: Counts = Counts()
@@ -53,24 +63,30 @@ class Run:
 
     def __post_init__(self) -> None:
         self.state = self.algorithm.init(self.warm_start)
-        passes = math.ceil(self.problem.n_samples / max(self.parameters.p_comp, 1e-3))
-        self.interval = max(SHORTEST_INTERVAL, passes)
+        self.interval = self.interval or evaluation_interval(self.problem, self.parameters)
+        self._warm_up()
+
+    def _warm_up(self) -> None:
+        """Compile or load what the loop will call: that belongs to set-up, not to ``wall_time``."""
+        self.state = self.algorithm.step(self.state, self.drawer.draw(0, 0))
+        self.clock.copy().advance(self.drawer.draw(0, 1))
 
     def go(self, interrupts: Interrupts) -> tuple[str, Reading]:
         """Turn the algorithm until a limit is met; return the status and the last reading."""
         reading = self.evaluate()
-        first_gap = reading.relative_gap
-        budget = self.stopping.budget(self.parameters.rho, first_gap)
+        size = max(1.0, abs(reading.objective), reading.duality_gap)
+        budget = self.stopping.budget(self.parameters.rho, reading.relative_gap)
         while True:
+            if interrupts.received is not None and reading.relative_gap > self.stopping.tol:
+                return "interrupted", reading
             status = self.stopping.verdict(
-                reading.relative_gap, first_gap, self.iteration, self.wall_time, budget
-            )
+                reading.duality_gap / size, reading.relative_gap, self.iteration, self.wall_time,
+                budget,
+            )  # fmt: skip
             if status is not None:
                 return status, reading
             self.advance(min(budget, self.iteration + self.interval), interrupts)
             reading = self.evaluate()
-            if interrupts.received is not None and reading.relative_gap > self.stopping.tol:
-                return "interrupted", reading
 
     def advance(self, stop: int, interrupts: Interrupts) -> None:
         """Events up to ``stop``, or fewer if interrupted or out of time."""

@@ -80,6 +80,7 @@ def solve(
     callback: Callback | None = None,
     delays: Delays | None = None,
     warm_start: ArrayLike | None = None,
+    evaluate_every: int | None = None,
     progress: bool | None = None,
     signals: tuple[signal.Signals, ...] = (signal.SIGINT,),
 ) -> Result:
@@ -106,6 +107,8 @@ def solve(
         Called with a `Progress` after each evaluation.
     warm_start : array of shape (d,), optional
         A model to start from.
+    evaluate_every : int, optional
+        Events between evaluations, which cost a good part of a pass each.
     progress : bool, optional
         A progress line on stderr; by default only if that is a terminal.
 
@@ -126,7 +129,7 @@ def solve(
     run = Run(
         problem, get_algorithm(name)(problem, chosen), chosen, Drawer(chosen, seed),
         Clock(chosen.edges, problem.n_nodes, delays, clock), stopping,
-        None if warm_start is None else problem.vector(warm_start),
+        None if warm_start is None else problem.vector(warm_start), evaluate_every or 0,
     )  # fmt: skip
     setup_time = time.perf_counter() - started
     with Interrupts(signals) as interrupts, terminal_progress(progress) as show:

@@ -59,8 +59,7 @@ def choose(
     conditioning = problem.conditioning
     sums = np.add.reduceat(importance(conditioning), conditioning.offsets[:-1])
     setting = Setting(problem.topology, conditioning, delays or Delays(tau=tau), clock, sums)
-    with one_blas_thread():
-        chosen = _by_rule(setting, how, p_comm, mu_scale)
+    chosen = _by_rule(setting, how, p_comm, mu_scale)
     return chosen if rho is None else chosen.replace(rho=rho, how=how)
 
 
@@ -69,6 +68,13 @@ def _by_rule(
 ) -> Parameters:
     if setting.topology.n_nodes == 1:
         return single_node(setting, how)
+    with one_blas_thread():
+        return _on_graph(setting, how, p_comm, mu_scale)
+
+
+def _on_graph(
+    setting: Setting, how: str, p_comm: float | None, mu_scale: float | None
+) -> Parameters:
     if how == "tuned":
         from adfs.theory.tuning import tune
 

@@ -66,17 +66,27 @@ def tune(setting: Setting, p_comm: float | None, mu_scale: float | None) -> Para
     if p_comm is None and mu_scale is None:
         finalists += baselines
     times = [predicted_times(each, setting) for each in finalists]
-    best = int(np.argmin([np.max(each / goal) for each in times]))
-    middle = len(BETAS) // 2
+    best = _best(times, goal)
     return dataclasses.replace(
-        finalists[best], how="tuned", time_per_efold=float(times[best][middle]),
-        gain=float(np.min(reference[0] / times[best])),
-    )  # fmt: skip
+        finalists[best],
+        how="tuned",
+        time_per_efold=float(times[best][TYPICAL]),
+        gain=float(reference[0][TYPICAL] / times[best][TYPICAL]),
+    )
+
+
+def _best(times: list[Vector], goal: Vector) -> int:
+    """Least worst ratio to the goal, among those not slower than it at the typical beta."""
+    ratios = np.array(times) / goal
+    worst = np.max(ratios, axis=1)
+    allowed = ratios[:, TYPICAL] <= 1.0
+    return int(np.argmin(np.where(allowed, worst, np.inf) if allowed.any() else worst))
 
 
 def predicted_times(parameters: Parameters, setting: Setting) -> Vector:
     """Idealized time per factor e of the error, for each beta."""
-    visit = float(np.min((parameters.p_node / setting.importance_sums)[setting.has_data]))
+    live = setting.has_data
+    visit = float(np.min(parameters.p_node[live] / setting.importance_sums[live]))
     return time_per_event(parameters, setting) / np.minimum(2.0 * parameters.rho, BETAS * visit)
 
 
