@@ -91,19 +91,23 @@ def measure(problem, repeats=7, n_events=1 << 20, warm_passes=3):
 
 
 def main():
-    """Print the table for rows out of cache and in cache."""
+    """Print the table for rows out of cache and in cache; returns the rows."""
+    table = []
     for n_nodes, m, graph in ((100, 10_000, "grid:10x10"), (4, 300, "grid:2x2")):
         X, y = higgs_like(n_nodes * m, seed=0)
         topology = adfs.Topology.parse(graph)
         problem = adfs.Problem(adfs.partition(X, y, n_nodes), topology=topology)
         cost = measure(problem)
         event = cost["draw"] + cost["move"] + cost["clock"]
+        table.append({"n": n_nodes, "m": m, "d": X.shape[1], "event": event, **cost})
         print(
             f"n={n_nodes} m={m} d={X.shape[1]}: event {event:.0f} ns "
             f"(draw {cost['draw']:.0f}, move {cost['move']:.0f}, clock {cost['clock']:.0f}); "
             f"floor {cost['plain_floor']:.0f} ns, prefetched {cost['prefetched_floor']:.0f} ns; "
-            f"ratio {event / cost['plain_floor']:.2f}, {event / cost['prefetched_floor']:.2f}"
+            f"ratio {event / cost['plain_floor']:.2f} (goal <= 2.5), "
+            f"{event / cost['prefetched_floor']:.2f} of the prefetched one"
         )
+    return table
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ objective at its coefficients. ADFS is counted whole: set-up, evaluations and al
 """
 
 import argparse
-import json
 import time
 import warnings
 
@@ -117,25 +116,21 @@ def compare(name, sigma, limit, patience, solvers=SOLVERS):
     return table
 
 
-def main():
-    """Print the table, wins and losses as they are; ``--json FILE`` keeps it."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--patience", type=float, default=60.0, help="seconds a solver may spend")
-    parser.add_argument("--json")
-    options = parser.parse_args()
+def main(patience=60.0):
+    """Print the table, wins and losses as they are; returns it."""
     results = {}
     for name, sigma, limit in CASES:
-        table = compare(name, sigma, limit, options.patience)
+        table = compare(name, sigma, limit, patience)
         results[f"{name} sigma={sigma}"] = table
         print(f"\n{name}, sigma = {sigma}: seconds to relative suboptimality")
         print(f"{'':18}" + "".join(f"{target:>12.0e}" for target in TARGETS))
         for solver, best in table.items():
             cells = ("-" if best[t] is None else f"{best[t]:.3f}" for t in TARGETS)
             print(f"{solver:18}" + "".join(f"{cell:>12}" for cell in cells), flush=True)
-    if options.json:
-        with open(options.json, "w") as stream:
-            json.dump(results, stream, indent=1)
+    return results
 
 
 if __name__ == "__main__":
-    main()
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--patience", type=float, default=60.0, help="seconds a solver may spend")
+    main(parser.parse_args().patience)

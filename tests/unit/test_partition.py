@@ -166,13 +166,23 @@ def test_numbers_that_cannot_be_dealt_are_refused(kwargs, sentence):
         (DENSE[:0], Y[:0], None, r"at least one sample, but there are 0"),
         (DENSE[0], Y, None, r"X must have two dimensions, rows and features, but has 1"),
         (DENSE, Y[:, None], None, r"y must have one dimension, but has 2; flatten it"),
-        (DENSE, ["a"] * 53, None, r"y must hold real numbers, not <U1; convert it first"),
+        (DENSE, Y, ["a"] * 53, r"weights must hold real numbers, not <U1; convert it first"),
         (DENSE + 1j, Y, None, r"X must hold real numbers, not complex128"),
     ],
 )
 def test_arrays_that_do_not_fit_are_refused(X, y, weights, sentence):
     with pytest.raises(DataError, match=sentence):
         partition(X, y, 3, weights=weights)
+
+
+def test_words_may_be_labels_and_follow_their_rows():
+    words = np.where(Y > 0, "spam", "ham")
+    for how in ("even", "sorted"):
+        plain, named = partition(DENSE, Y, 3, how=how), partition(DENSE, words, 3, how=how)
+        for left, right in zip(plain, named, strict=True):
+            if how == "even":
+                assert (np.where(left.y > 0, "spam", "ham") == right.y).all()
+            assert set(right.y) <= {"spam", "ham"}
 
 
 def test_sorted_rows_need_labels():

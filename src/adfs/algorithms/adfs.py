@@ -65,18 +65,23 @@ class Adfs:
         return state
 
     def _start_from(self, state: AdfsState, theta: Vector) -> None:
-        """``x = v = c`` at virtual nodes and ``-sum_j c x`` at centres: all rows sum to zero."""
+        """``x = v = c`` at virtual nodes; centres share ``-sum c x``, so that all rows sum to zero.
+
+        Shared in proportion to ``sigma_i`` they agree: every node starts at the same ``theta``.
+        """
         problem = self.problem
         scores, duals = np.empty(problem.n_samples), np.empty(problem.n_samples)
         certificate.predictions(problem.rows, theta, 0, problem.n_samples, scores)
+        total = np.zeros(problem.n_features)
         for node in range(problem.n_nodes):
-            first, last = problem.offsets[node], problem.offsets[node + 1]
-            total = np.zeros(problem.n_features)
+            part = np.zeros(problem.n_features)
             certificate.dual_sum(
                 problem.loss.code, problem.rows, problem.labels, problem.weights,
-                first, last, scores, duals, total,
+                problem.offsets[node], problem.offsets[node + 1], scores, duals, part,
             )  # fmt: skip
-            state.centres.pairs[node, ::2] = -2.0 * total
+            total += part
+        shares = problem.sigma / problem.total_sigma
+        state.centres.pairs[:, ::2] = -2.0 * np.outer(shares, total)
         state.lines[:, edge.SUM] = 2.0 * duals
         state.lines[:, edge.WARM] = scores
 
@@ -86,7 +91,9 @@ class Adfs:
         lines[:, edge.NORM2] = problem.squared_norms
         lines[:, edge.LABEL] = problem.labels
         lines[:, edge.WEIGHT] = problem.weights
-        lines[:, edge.PUSH] = self.parameters.sample_push()
+        for node in range(problem.n_nodes):
+            part = slice(problem.offsets[node], problem.offsets[node + 1])
+            lines[part, edge.PUSH] = self.parameters.sample_push(node)
         n = problem.n_nodes
         pairs = aligned_zeros(n, 2 * problem.n_features)
         centres = edge.Centres(pairs, np.ones(n), np.zeros(n, np.int64))
@@ -110,17 +117,21 @@ class Adfs:
 
     def virtual(self, state: AdfsState) -> tuple[Vector, Vector]:
         """Coefficients of ``y_t`` and ``v_t`` at the virtual nodes, each on its own row."""
-        y, v = np.empty(len(state.lines)), np.empty(len(state.lines))
-        blocks.virtual_at(state.t, state.lines, self.decay, y, v)
+        return self._virtual(state, state.lines)
+
+    def _virtual(self, state: AdfsState, lines: Matrix) -> tuple[Vector, Vector]:
+        y, v = np.empty(len(lines)), np.empty(len(lines))
+        blocks.virtual_at(state.t, lines, self.decay, y, v)
         return y, v
 
     def output(self, state: AdfsState) -> Matrix:
         """``theta_i = y_t^(i) / sigma_i``."""
         return self.nodes(state)[0] / self.problem.sigma[:, None]
 
-    def duals(self, state: AdfsState) -> Vector:
+    def duals(self, state: AdfsState, node: int) -> Vector:
         """Virtual coefficients of ``y_t``: the dual point of the certificate."""
-        return self.virtual(state)[0]
+        first, last = self.problem.offsets[node], self.problem.offsets[node + 1]
+        return self._virtual(state, state.lines[first:last])[0]
 
     def counts(self, events: Events) -> Counts:
         """An exchange is two messages of d numbers."""

@@ -49,8 +49,8 @@ class Algorithm(Protocol[S]):
         """``theta``, one row a node, caught up on a copy."""
         ...
 
-    def duals(self, state: S) -> Vector | None:
-        """Dual coefficients, one a sample, if the algorithm has any."""
+    def duals(self, state: S, node: int) -> Vector | None:
+        """Dual coefficients of a node's samples, if the algorithm has any."""
         ...
 
     def counts(self, events: Events) -> Counts:

@@ -49,7 +49,7 @@ def build_alias(weights, table):
     n_small = n_large = 0
     heaviest = 0
     for k in range(n):
-        scaled[k] = weights[k] * (n / total)
+        scaled[k] = weights[k] / total * n
         if weights[k] > weights[heaviest]:
             heaviest = k
         if scaled[k] < 1.0:

@@ -11,6 +11,7 @@ cost one pass together, and the smaller bound is reported.
 """
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -42,11 +43,20 @@ def certify(problem: Problem, theta: Vector, duals: Vector | None = None) -> Cer
     if duals is None:
         objective, gradient = problem.objective_and_gradient(theta)
         return Certificate(objective, float(gradient @ gradient) / (2.0 * problem.total_sigma))
+    return certify_nodes(problem, theta, lambda node: duals[problem.node_rows(node)])
+
+
+def certify_nodes(
+    problem: Problem, theta: Vector, duals: Callable[[int], Vector]
+) -> Certificate:
+    """Certificate of ``theta`` with dual coefficients asked for node by node."""
+    if not np.isfinite(theta).all():
+        return Certificate(math.nan, math.nan)
     losses, gaps = 0.0, 0.0
     dual_sum, gradient = np.zeros(problem.n_features), np.zeros(problem.n_features)
     for node in range(problem.n_nodes):
         node_losses, node_gaps, node_dual_sum, node_gradient = node_pass(
-            problem, node, theta, duals
+            problem, node, theta, duals(node)
         )
         losses, gaps = losses + node_losses, gaps + node_gaps
         dual_sum += node_dual_sum
@@ -62,7 +72,7 @@ def node_pass(
     sums = np.zeros((1, 2 * problem.n_features))
     losses, gaps = certificate.gap_pass(
         problem.loss.code, problem.rows, problem.labels, problem.weights,
-        first, last, theta, duals[first:last], sums,
+        first, last, theta, duals, sums,
     )  # fmt: skip
     return losses, gaps, sums[0, ::2], sums[0, 1::2]
 

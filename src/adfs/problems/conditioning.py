@@ -23,10 +23,10 @@ GRAM_BLOCK = 4096
 class Conditioning:
     """What the rates of the paper depend on.
 
-    ``smoothness`` holds ``L_ij = w l''max |x|^2``, 0 for samples outside the augmented graph.
+    Numbers of samples are made node by node when asked for: memory is scarce where samples are many.
     """
 
-    smoothness: Vector
+    squared_norms: Vector
     offsets: NDArray[np.int64]
     sigma: Vector
     rows: Rows
@@ -43,16 +43,38 @@ class Conditioning:
                 f"loss {loss.name!r} is not smooth, so it has no condition number; choose "
                 "logistic, squared, squared_hinge, smoothed_hinge or huber."
             )
-        smoothness = loss.max_curvature * problem.weights * problem.squared_norms
         return cls(
-            smoothness, problem.offsets, problem.sigma, problem.rows, problem.weights,
+            problem.squared_norms, problem.offsets, problem.sigma, problem.rows, problem.weights,
             loss.max_curvature, problem.n_features,
         )  # fmt: skip
+
+    def smoothness(self, node: int) -> Vector:
+        """``L_ij = w l''max |x|^2`` of a node's samples, 0 outside the augmented graph."""
+        rows = slice(self.offsets[node], self.offsets[node + 1])
+        return self.max_curvature * self.weights[rows] * self.squared_norms[rows]
+
+    def importance(self, node: int) -> Vector:
+        """``sqrt(1 + L_ij / sigma_i)`` of a node's samples, 0 outside the augmented graph."""
+        smoothness = self.smoothness(node)
+        values = np.sqrt(1.0 + smoothness / self.sigma[node])
+        values[smoothness == 0.0] = 0.0
+        return values
 
     @functools.cached_property
     def total_smoothness(self) -> Vector:
         """``sum_j L_ij`` for each node."""
-        return np.add.reduceat(self.smoothness, self.offsets[:-1])
+        return np.array([self.smoothness(node).sum() for node in range(len(self.sigma))])
+
+    @functools.cached_property
+    def importance_sums(self) -> Vector:
+        """``S_i = sum_j sqrt(1 + L_ij / sigma_i)`` for each node."""
+        return np.array([self.importance(node).sum() for node in range(len(self.sigma))])
+
+    @functools.cached_property
+    def live_counts(self) -> NDArray[np.int64]:
+        """Number of samples of each node inside the augmented graph."""
+        counts = [np.count_nonzero(self.smoothness(node)) for node in range(len(self.sigma))]
+        return np.array(counts, dtype=np.int64)
 
     @property
     def kappa(self) -> Vector:
@@ -74,12 +96,6 @@ class Conditioning:
     def kappa_b(self) -> float:
         """Batch condition number ``max_i (sigma_i + lambda_max(B_i)) / sigma_i``."""
         return float(np.max(1.0 + self.batch_smoothness / self.sigma))
-
-    @functools.cached_property
-    def live_counts(self) -> NDArray[np.int64]:
-        """Number of samples of each node inside the augmented graph."""
-        live = (self.smoothness > 0.0).astype(np.int64)
-        return np.add.reduceat(live, self.offsets[:-1])
 
     def gram(self, node: int) -> Vector:
         """``B_i`` as a (d, d) matrix, summed over blocks of rows."""

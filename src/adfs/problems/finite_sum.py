@@ -79,6 +79,10 @@ class Problem:
         """Samples that depend on theta: the others leave the augmented graph."""
         return (self.squared_norms > 0.0) & (self.weights > 0.0)
 
+    def node_rows(self, node: int) -> slice:
+        """Rows of a node among all rows."""
+        return slice(int(self.offsets[node]), int(self.offsets[node + 1]))
+
     @property
     def total_sigma(self) -> float:
         """``sum_i sigma_i``, scikit-learn's ``1 / C``."""

@@ -70,7 +70,7 @@ def partition(
     >>> [shard.X.ravel().tolist() for shard in shards]
     [[1.0, 2.0], [3.0]]
     """
-    X, labels = _rows(X), _column("y", y)
+    X, labels = _rows(X), _labels(y)
     heavy = None if weights is None else _column("weights", weights)
     for name, column in (("y", labels), ("weights", heavy)):
         if column is not None and len(column) != X.shape[0]:
@@ -118,8 +118,10 @@ def partition_rows(
     if how == "draw":
         return [_draw(n_samples, m or 0, seed, node) for node in range(n_nodes)]
     if how == "even":
-        order = generator(seed, "partition/even").permutation(n_samples)
-        return [np.sort(part) for part in np.array_split(order, n_nodes)]
+        parts = np.array_split(generator(seed, "partition/even").permutation(n_samples), n_nodes)
+        for part in parts:
+            part.sort()
+        return parts
     if how == "sorted":
         if y is None:
             raise ParameterError("how='sorted' needs the labels, but y is None; pass y.")
@@ -179,6 +181,17 @@ def _rows(source: Any) -> Matrix:
 def _column(name: str, values: ArrayLike) -> NDArray[np.float64]:
     """``values`` as a vector of float64."""
     column: NDArray[np.float64] = _as_float(np.asarray(values), name)
+    return _vector(name, column)
+
+
+def _labels(y: ArrayLike) -> NDArray[Any]:
+    """Targets as float64; words may be labels too and stay as they are."""
+    values = np.asarray(y)
+    return _column("y", values) if values.dtype.kind in "fiubc" else _vector("y", values)
+
+
+def _vector(name: str, column: NDArray[Any]) -> NDArray[Any]:
+    """``column``, which must have one dimension."""
     if column.ndim != 1:
         raise DataError(f"{name} must have one dimension, but has {column.ndim}; flatten it.")
     return column

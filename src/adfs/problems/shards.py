@@ -12,6 +12,7 @@ from adfs.kernels.rows import CsrRows, DenseRows
 
 Vector = NDArray[np.float64]
 Rows = DenseRows | CsrRows
+Part = tuple[Any, NDArray[Any], Vector | None]  # features, labels, weights of a shard
 
 CHECK_BLOCK = 1 << 20
 
@@ -34,8 +35,11 @@ def join_shards(shards: Sequence[Any]) -> Joined:
     _same_width(parts)
     counts = np.array([len(targets) for _, targets, _ in parts], dtype=np.int64)
     targets = np.concatenate([np.asarray(targets) for _, targets, _ in parts])
-    weights = np.concatenate([weights for _, _, weights in parts])
     offsets = np.concatenate([[0], np.cumsum(counts)])
+    weights = np.ones(int(offsets[-1]))
+    for node, (_, _, given) in enumerate(parts):
+        if given is not None:
+            weights[offsets[node] : offsets[node + 1]] = given
     matrices = [matrix for matrix, _, _ in parts]
     return Joined(_join_matrices(matrices), targets, weights, offsets, matrices[0].shape[1])
 
@@ -57,7 +61,7 @@ def slice_rows(rows: Rows, n_features: int, first: int, last: int) -> Any:
     )  # fmt: skip
 
 
-def _checked(shard: Any, node: int) -> tuple[Any, NDArray[Any], Vector]:
+def _checked(shard: Any, node: int) -> Part:
     where = f"The shard of node {node}"
     if not isinstance(shard, tuple | list) or len(shard) not in (2, 3):
         raise DataError(f"{where} must be (X, y) or (X, y, weights), not {type(shard).__name__}.")
@@ -76,9 +80,9 @@ def _checked(shard: Any, node: int) -> tuple[Any, NDArray[Any], Vector]:
     return matrix, targets, _weights(weights, len(targets), where)
 
 
-def _weights(weights: Any, count: int, where: str) -> Vector:
+def _weights(weights: Any, count: int, where: str) -> Vector | None:
     if weights is None:
-        return np.ones(count)
+        return None
     try:
         values = np.asarray(weights, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -125,7 +129,7 @@ def _require_finite(values: NDArray[Any], where: str) -> None:
             raise DataError(f"{where} has a NaN or an infinity; remove or repair its row.")
 
 
-def _same_width(parts: list[tuple[Any, NDArray[Any], Vector]]) -> None:
+def _same_width(parts: list[Part]) -> None:
     width = parts[0][0].shape[1]
     for node, (matrix, _, _) in enumerate(parts):
         if matrix.shape[1] != width:

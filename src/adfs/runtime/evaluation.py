@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from adfs.algorithms.base import Algorithm, Matrix, Vector
 from adfs.kernels import certificate
-from adfs.problems.certificates import certify
+from adfs.problems.certificates import Certificate, certify, certify_nodes
 from adfs.problems.finite_sum import Problem
 from adfs.problems.shards import slice_rows
 
@@ -32,13 +32,21 @@ class Reading(NamedTuple):
 
 def read(problem: Problem, algorithm: Algorithm[Any], state: Any) -> Reading:
     """Evaluate a state; ``theta`` is the sigma-weighted mean over nodes."""
-    thetas = algorithm.output(state)
-    theta = problem.sigma @ thetas / problem.total_sigma
-    found = certify(problem, theta, algorithm.duals(state))
-    spread = float(np.sqrt(np.mean(np.sum((thetas - theta) ** 2, axis=1))))
-    return Reading(
-        theta, thetas, found.objective, found.duality_gap, _suboptimality(problem, thetas), spread
-    )
+    with np.errstate(over="ignore", invalid="ignore"):  # a run that blows up is told by its status
+        thetas = algorithm.output(state)
+        theta = problem.sigma @ thetas / problem.total_sigma
+        found = _certificate(problem, algorithm, state, theta)
+        spread = float(np.sqrt(np.mean(np.sum((thetas - theta) ** 2, axis=1))))
+        missing = _suboptimality(problem, thetas)
+    return Reading(theta, thetas, found.objective, found.duality_gap, missing, spread)
+
+
+def _certificate(
+    problem: Problem, algorithm: Algorithm[Any], state: Any, theta: Vector
+) -> Certificate:
+    if algorithm.duals(state, 0) is None:
+        return certify(problem, theta)
+    return certify_nodes(problem, theta, lambda node: algorithm.duals(state, node))
 
 
 def _suboptimality(problem: Problem, thetas: Matrix) -> float | None:
@@ -51,7 +59,7 @@ def _suboptimality(problem: Problem, thetas: Matrix) -> float | None:
 
 def objectives(problem: Problem, thetas: Matrix) -> NDArray[np.float64]:
     """``F`` at each row of ``thetas``, rows of data taken in blocks."""
-    totals = 0.5 * problem.total_sigma * np.sum(thetas**2, axis=1)
+    totals: Vector = 0.5 * problem.total_sigma * np.sum(thetas**2, axis=1)
     block = max(1, SCORES_AT_ONCE // len(thetas))
     for first in range(0, problem.n_samples, block):
         last = min(problem.n_samples, first + block)

@@ -23,16 +23,22 @@ class Stopping:
                 f"tol={self.tol:g} must be > 0: it is the relative duality gap at which a run "
                 "stops. Use for example 1e-6."
             )
-        if self.max_iter is not None and self.max_iter < 0:
-            raise ParameterError(f"max_iter={self.max_iter} must be >= 0, or None for no limit.")
+        if self.max_iter is not None and not (self.max_iter >= 0 and self.max_iter % 1 == 0):
+            raise ParameterError(
+                f"max_iter={self.max_iter} must be a whole number >= 0, or None for no limit."
+            )
         if self.time_limit is not None and not self.time_limit > 0:
             raise ParameterError(f"time_limit={self.time_limit:g} s must be > 0, or None.")
 
     def verdict(
-        self, relative_gap: float, first_gap: float, iteration: int, wall_time: float, budget: int
+        self, growth: float, relative_gap: float, iteration: int, wall_time: float, budget: int
     ) -> str | None:
-        """The status with which to stop now, or None to go on."""
-        if not math.isfinite(relative_gap) or relative_gap > BLOW_UP * max(1.0, first_gap):
+        """The status with which to stop now, or None to go on.
+
+        ``growth`` is the gap over the size of the problem at the start. The relative gap alone
+        never tells a run that blows up: it is divided by an objective that grows with it.
+        """
+        if not growth <= BLOW_UP or not math.isfinite(relative_gap):
             return "diverged"
         if relative_gap <= self.tol:
             return "converged"
@@ -48,6 +54,8 @@ class Stopping:
         Without it a ``tol`` below what double precision can certify would never end.
         """
         if self.max_iter is not None:
-            return self.max_iter
+            return int(self.max_iter)
+        if not math.isfinite(first_gap):
+            return 0
         efolds = math.log(max(first_gap, self.tol) / self.tol) + 30.0
         return math.ceil(efolds / rho)

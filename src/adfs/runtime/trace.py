@@ -3,8 +3,10 @@
 import csv
 import io
 import os
-import tempfile
-from pathlib import Path
+
+import numpy as np
+
+from adfs.storage import write_whole
 
 COLUMNS = (
     "iteration", "idealized_time", "wall_time", "n_prox", "n_grad", "n_comm", "bytes",
@@ -35,7 +37,9 @@ class Trace:
         if unknown:
             raise KeyError(f"A trace has no column {sorted(unknown)[0]!r}.")
         for name in COLUMNS:
-            self._columns[name].append(row.get(name))
+            value = row.get(name)
+            # NumPy's numbers write themselves with their type, which no reader of CSV expects.
+            self._columns[name].append(value.item() if isinstance(value, np.generic) else value)
 
     def to_dict(self) -> dict[str, list[Value]]:
         """Columns as lists, copied."""
@@ -59,18 +63,3 @@ class Trace:
         for row in zip(*self._columns.values(), strict=True):
             writer.writerow("" if value is None else repr(value) for value in row)
         write_whole(path, text.getvalue().encode())
-
-
-def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
-    """Put ``content`` at ``path``; what was there stays until the new file is complete."""
-    target = Path(path)
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(content)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(temporary, target)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise

@@ -24,7 +24,7 @@ class SamplingLaw(Protocol):
     def p_node(self) -> Vector: ...
     @property
     def offsets(self) -> NDArray[np.int64]: ...
-    def importance(self) -> Vector: ...
+    def importance_of(self, node: int) -> Vector: ...
 
 
 class Drawer:
@@ -42,7 +42,7 @@ class Drawer:
         self._with_samples = with_samples
         if with_samples:
             self._node_keys = stream_keys(seed, "samples", self.n_nodes)
-            self._tables = _node_tables(law.importance(), law.offsets, law.p_node)
+            self._tables = _node_tables(law)
 
     def draw(self, start: int, stop: int) -> Events:
         """Events ``start`` to ``stop``."""
@@ -58,19 +58,16 @@ class Drawer:
 
 def alias_table(weights: Vector) -> NDArray[np.int64]:
     """Alias table of weights >= 0 with a positive sum."""
-    if not np.isfinite(weights).all() or (weights < 0).any() or weights.sum() <= 0:
+    if not 0.0 < weights.sum() < np.inf or (weights < 0).any():
         raise ParameterError("Sampling weights must be finite, >= 0 and not all zero.")
     table = np.zeros(len(weights), np.int64)
     sampling.build_alias(weights, table)
     return table
 
 
-def _node_tables(
-    importance: Vector, offsets: NDArray[np.int64], p_node: Vector
-) -> NDArray[np.int64]:
+def _node_tables(law: SamplingLaw) -> NDArray[np.int64]:
     """One alias table a node, end to end; a node that never computes needs none."""
-    tables = np.zeros(len(importance), np.int64)
-    for node in np.flatnonzero(p_node > 0.0):
-        part = slice(offsets[node], offsets[node + 1])
-        sampling.build_alias(importance[part], tables[part])
+    tables = np.zeros(int(law.offsets[-1]), np.int64)
+    for node in np.flatnonzero(law.p_node > 0.0):
+        tables[law.offsets[node] : law.offsets[node + 1]] = alias_table(law.importance_of(node))
     return tables

@@ -1,10 +1,10 @@
 """A schedule as an object: drawn or given, streamed, saved, replayed and timed."""
 
+import io
 import os
-import tempfile
 import zipfile
+import zlib
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +15,7 @@ from adfs.schedule.clock import Clock
 from adfs.schedule.delays import Delays
 from adfs.schedule.events import Events
 from adfs.schedule.law import Drawer, SamplingLaw
+from adfs.storage import write_whole
 
 BLOCK = 1 << 14
 
@@ -115,27 +116,26 @@ class Schedule:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the events to a .npz file, whole or not at all."""
         events = self.events()
-        target = Path(path)
-        handle, temporary = tempfile.mkstemp(dir=target.parent, suffix=".part")
-        try:
-            with os.fdopen(handle, "wb") as stream:
-                np.savez(
-                    stream, edges=self.edges, n_nodes=self.n_nodes,
-                    which=events.which, sample=events.sample,
-                )  # fmt: skip
-            os.replace(temporary, target)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
+        content = io.BytesIO()
+        np.savez(
+            content, edges=self.edges, n_nodes=self.n_nodes,
+            which=events.which, sample=events.sample,
+        )  # fmt: skip
+        write_whole(path, content.getvalue())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Schedule":
         """Read a schedule that `save` wrote."""
         try:
-            with np.load(path, allow_pickle=False) as file:
+            with open(path, "rb") as stream:
+                file = np.load(stream, allow_pickle=False)
+                if isinstance(file, np.ndarray):
+                    raise ValueError("it holds one array, not an archive of them")
+                edges, n_nodes = file["edges"], int(file["n_nodes"])
                 events = Events(0, file["which"], file["sample"])
-                return cls(file["edges"], int(file["n_nodes"]), len(events.which), events)
-        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+            _check_stored(edges, n_nodes, events)
+            return cls(edges, n_nodes, len(events.which), events)
+        except (OSError, ValueError, TypeError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:
             raise DataError(
                 f"{path} is not a schedule that can be read ({error}); "
                 "make one with Schedule.save or `adfs schedule sample --out FILE`."
@@ -146,3 +146,17 @@ class Schedule:
 
     def __repr__(self) -> str:
         return f"Schedule({self.n_events} events, {self.n_nodes} nodes, {len(self.edges)} edges)"
+
+
+def _check_stored(edges: NDArray[np.int32], n_nodes: int, events: Events) -> None:
+    """Refuse arrays that no schedule has: kernels follow their numbers without looking."""
+    which, sample = events.which, events.sample
+    if any(array.dtype != np.int32 for array in (edges, which, sample)):
+        raise ValueError("its arrays are not of type int32")
+    if which.ndim != 1 or which.shape != sample.shape or edges.shape != (len(edges), 2):
+        raise ValueError(f"shapes {edges.shape}, {which.shape} and {sample.shape} do not fit")
+    local = which >= len(edges)
+    if ((which < 0) | (which >= len(edges) + n_nodes) | ((sample < 0) & local)).any():
+        raise ValueError("an event is outside its graph")
+    if ((edges < 0) | (edges >= n_nodes)).any():
+        raise ValueError("an edge is outside its graph")

@@ -10,7 +10,7 @@ from adfs.graphs.topology import Topology
 from adfs.problems.conditioning import Conditioning
 from adfs.schedule.clock import CLOCKS
 from adfs.schedule.delays import Delays
-from adfs.theory.parameters import Parameters, edge_roots, importance
+from adfs.theory.parameters import Parameters, edge_roots
 from adfs.theory.spectral import EDGE_MU2, root_bound, sigma_a
 from adfs.threads import one_blas_thread
 
@@ -29,7 +29,11 @@ class Setting(NamedTuple):
     conditioning: Conditioning
     delays: Delays
     clock: str
-    importance_sums: Vector  # S_i = sum_j sqrt(1 + L_ij / sigma_i)
+
+    @property
+    def importance_sums(self) -> Vector:
+        """``S_i = sum_j sqrt(1 + L_ij / sigma_i)``."""
+        return self.conditioning.importance_sums
 
     @property
     def has_data(self) -> NDArray[np.bool_]:
@@ -57,8 +61,7 @@ def choose(
     if p_comm is not None:
         _check_p_comm(p_comm, problem.topology)
     conditioning = problem.conditioning
-    sums = np.add.reduceat(importance(conditioning), conditioning.offsets[:-1])
-    setting = Setting(problem.topology, conditioning, delays or Delays(tau=tau), clock, sums)
+    setting = Setting(problem.topology, conditioning, delays or Delays(tau=tau), clock)
     chosen = _by_rule(setting, how, p_comm, mu_scale)
     return chosen if rho is None else chosen.replace(rho=rho, how=how)
 

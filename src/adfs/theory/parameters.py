@@ -207,14 +207,14 @@ class Parameters:
         """Probability that an iteration is a local update."""
         return float(self.p_node.sum())
 
-    def importance(self) -> Vector:
-        """``sqrt(1 + L_ij / sigma_i)``, 0 for samples outside the augmented graph."""
-        return importance(self.conditioning)
+    def importance_of(self, node: int) -> Vector:
+        """``sqrt(1 + L_ij / sigma_i)`` of a node's samples, 0 outside the augmented graph."""
+        return self.conditioning.importance(node)
 
-    @functools.cached_property
+    @property
     def importance_sums(self) -> Vector:
         """``S_i = sum_j sqrt(1 + L_ij / sigma_i)``."""
-        return np.add.reduceat(self.importance(), self.offsets[:-1])
+        return self.conditioning.importance_sums
 
     @functools.cached_property
     def edge_limits(self) -> Vector:
@@ -258,32 +258,19 @@ class Parameters:
         """``eta~_ij / (c_ij w_ij |x_ij|^2)``, the same for all samples of a node."""
         return self.alpha * self.conditioning.max_curvature / self.sigma_A
 
-    def sample_push(self) -> Vector:
-        """``c_ij = rho / p_ij`` for every sample; 0 outside the augmented graph."""
-        weights = self.importance()
-        per_node = np.zeros(len(self.p_node))
-        np.divide(self.rho * self.importance_sums, self.p_node, out=per_node,
-                  where=self.p_node > 0)  # fmt: skip
-        push = np.repeat(per_node, np.diff(self.offsets))
-        np.divide(push, weights, out=push, where=weights > 0)
-        push[weights == 0] = 0.0
+    def sample_push(self, node: int) -> Vector:
+        """``c_ij = rho / p_ij`` of a node's samples; 0 outside the augmented graph."""
+        weights = self.importance_of(node)
+        push = np.zeros(len(weights))
+        if self.p_node[node] > 0:
+            scale = self.rho * self.importance_sums[node] / self.p_node[node]
+            np.divide(scale, weights, out=push, where=weights > 0)
         return push
 
     def __str__(self) -> str:
         from adfs.theory.describe import describe
 
         return describe(self)
-
-
-def importance(conditioning: Conditioning) -> Vector:
-    """``sqrt(1 + L_ij / sigma_i)``, 0 where ``L_ij = 0``."""
-    smoothness = conditioning.smoothness
-    values = np.repeat(1.0 / conditioning.sigma, np.diff(conditioning.offsets))
-    values *= smoothness
-    values += 1.0
-    np.sqrt(values, out=values)
-    values[smoothness == 0.0] = 0.0
-    return values
 
 
 def edge_roots(topology: Topology, sigma: Vector) -> Vector:

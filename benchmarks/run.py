@@ -1,0 +1,82 @@
+"""`make bench`: every benchmark, as tables on the screen and as one JSON file.
+
+Numbers are ratios within one run wherever they can be. Each record carries the commit, the versions
+and the processor. Needs a quiet machine: the load is printed first.
+"""
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import time
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import event_cost
+import memory
+import single_node
+import sparse_scaling
+import startup
+import throughput
+import tuned
+
+
+def provenance():
+    """What a number means nothing without."""
+    packages = ("adfs", "numba", "numpy", "scipy", "scikit-learn", "cyanure", "snapml")
+    found = {}
+    for name in packages:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = None
+    commit = subprocess.run(
+        ["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=False
+    ).stdout.strip()
+    return {
+        "commit": commit, "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "python": platform.python_version(), "machine": platform.processor() or platform.machine(),
+        "cpu": _cpu(), "cores": os.cpu_count(), "load": os.getloadavg()[0], "seed": 0,
+        "versions": found,
+    }  # fmt: skip
+
+
+def _cpu():
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            return line.split(":")[1].strip()
+    return None
+
+
+BENCHMARKS = {
+    "event cost against the floor": event_cost.main,
+    "events per second against the authors' code": throughput.main,
+    "sparse rows: cost against d": sparse_scaling.main,
+    "memory": memory.main,
+    "start-up": startup.main,
+    "tuned against paper": tuned.main,
+    "one node against other solvers": single_node.main,
+}
+
+
+def main():
+    """Run the chosen benchmarks; keep what is finished."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", help="part of a benchmark's name")
+    parser.add_argument("--out", default="bench-out/bench.json")
+    options = parser.parse_args()
+    record = {"provenance": provenance(), "results": {}}
+    print(f"load {record['provenance']['load']:.2f} on {record['provenance']['cores']} cores")
+    Path(options.out).parent.mkdir(parents=True, exist_ok=True)
+    for name, run in BENCHMARKS.items():
+        if options.only and options.only not in name:
+            continue
+        print(f"\n== {name}", flush=True)
+        record["results"][name] = run()
+        Path(options.out).write_text(json.dumps(record, indent=1))
+    print(f"\nwritten to {options.out}")
+
+
+if __name__ == "__main__":
+    main()

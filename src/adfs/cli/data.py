@@ -1,0 +1,140 @@
+"""From the arguments to a `Problem`: samples read, a constant appended, weighed and dealt."""
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adfs.cli import options, output
+from adfs.errors import DataError, GraphError, ParameterError
+from adfs.graphs.topology import Topology
+from adfs.losses import get_loss
+from adfs.problems.datasets import DATASETS, available, locate
+from adfs.problems.files import NODE, load_data, load_rows, load_shards, shard_paths
+from adfs.problems.finite_sum import Problem
+from adfs.problems.partition import Shard, partition
+
+Labels = NDArray[np.float64]
+
+
+def build_problem(args: argparse.Namespace) -> Problem:
+    """The problem that the arguments describe; the cheap mistakes are found first."""
+    topology = read_topology(args)
+    sigma = read_sigma(args, topology.n_nodes)
+    if args.class_weight and not get_loss(args.loss).binary:
+        raise ParameterError(
+            f"--class-weight needs two classes, but --loss {args.loss} is a regression; leave it "
+            "out, or take a loss such as logistic."
+        )
+    shards = _shards(args, topology.n_nodes)
+    if args.intercept:
+        shards = [shard._replace(X=with_constant(shard.X)) for shard in shards]
+    if args.class_weight:
+        shards = balanced(shards)
+    return Problem(shards, args.loss, sigma, topology)
+
+
+def read_topology(args: argparse.Namespace) -> Topology:
+    """The graph on as many nodes as asked for, or as there are files."""
+    n_nodes = args.nodes or options.DEFAULT_NODES
+    if args.data is not None and NODE in args.data:
+        n_files = len(shard_paths(args.data))
+        if args.nodes not in (None, n_files):
+            raise DataError(
+                f"--nodes {args.nodes} must equal the number of files of {args.data}, which is "
+                f"{n_files}; leave --nodes out."
+            )
+        n_nodes = n_files
+    if n_nodes == 1 and args.graph == "grid":
+        return Topology.single()
+    try:
+        return Topology.parse(args.graph, n_nodes=n_nodes)
+    except GraphError as error:
+        if args.nodes is not None:
+            raise
+        raise GraphError(f"{error} Without --nodes there are {n_nodes} of them.") from None
+
+
+def read_sigma(args: argparse.Namespace, n_nodes: int) -> float:
+    """Regularisation of each node, from ``--sigma`` or ``--C``."""
+    if args.C is None:
+        sigma = 1.0 if args.sigma is None else args.sigma
+        if not (0 < sigma < np.inf):
+            raise ParameterError(
+                f"--sigma {sigma:g} must be a finite number > 0: without regularisation there is "
+                "no linear rate; try a small one such as 1e-3."
+            )
+        return float(sigma)
+    if not (0 < args.C < np.inf and 1.0 / (args.C * n_nodes) > 0):
+        raise ParameterError(f"--C {args.C:g} must be a finite number > 0; try 1.")
+    return float(1.0 / (args.C * n_nodes))
+
+
+def _shards(args: argparse.Namespace, n_nodes: int) -> list[Shard]:
+    """One shard a node: the files of a pattern as they are, other samples dealt."""
+    if NODE in args.data:
+        if args.partition or args.m:
+            raise ParameterError(
+                f"--partition and --m deal one file to the nodes, but {args.data} has a file for "
+                "each; leave them out."
+            )
+        return [Shard(X, y) for X, y in load_shards(args.data, args.n_features)]
+    fetch(args.data, quiet=getattr(args, "quiet", False))
+    X, y = load_data(args.data, args.n_features)
+    return partition(X, y, n_nodes, args.partition or "even", args.seed, args.m)
+
+
+def with_constant(X: Any) -> Any:
+    """``X`` with a last column of ones, in its own layout and type of number."""
+    ones = np.ones((X.shape[0], 1), dtype=X.dtype)
+    if isinstance(X, np.ndarray):
+        return np.hstack([X, ones])
+    from scipy.sparse import csr_matrix, hstack
+
+    return hstack([X, csr_matrix(ones)], format="csr")
+
+
+def balanced(shards: list[Shard]) -> list[Shard]:
+    """Weights ``n_samples / (2 count of the class)``, counted over all shards."""
+    labels = np.concatenate([shard.y for shard in shards])
+    classes, counts = np.unique(labels, return_counts=True)
+    heavy = len(labels) / (2.0 * counts)
+    return [shard._replace(weights=heavy[np.searchsorted(classes, shard.y)]) for shard in shards]
+
+
+def load_all(source: str, n_features: int | None = None) -> tuple[list[Any], Labels | None]:
+    """Rows of a DATA, one piece a file, and all labels if every piece has them."""
+    fetch(source)
+    names = [str(path) for path in shard_paths(source)] if NODE in source else [source]
+    pieces = [load_rows(name, n_features) for name in names]
+    labels = [y for _, y in pieces if y is not None]
+    return [X for X, _ in pieces], np.concatenate(labels) if len(labels) == len(pieces) else None
+
+
+def input_files(*sources: str | None) -> list[str]:
+    """The files behind some DATA, which no output may overwrite."""
+    named = [source for source in sources if source]
+    plain = [source for source in named if NODE not in source]
+    return plain + [str(path) for s in named if NODE in s for path in shard_paths(s)]
+
+
+def fetch(name: str, quiet: bool = False) -> None:
+    """Download a known data set that is not on disk, telling a person about it."""
+    if name not in DATASETS or Path(name).is_file():
+        return
+    found = {dataset.name: path for dataset, path in available()}
+    if found[name] is not None or DATASETS[name].url is None:
+        return
+    if not quiet:
+        output.note(f"{name} is not on disk: downloading {DATASETS[name].url}")
+    locate(name, progress=_draw if sys.stderr.isatty() and not quiet else None)
+
+
+def _draw(done: int, total: int | None) -> None:
+    """A counter that stays on its line."""
+    share = f" of {total / 1e6:.1f}" if total else ""
+    end = "\n" if done == total else ""
+    print(f"\r{done / 1e6:8.1f}{share} MB", end=end, file=sys.stderr, flush=True)

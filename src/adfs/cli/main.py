@@ -1,0 +1,65 @@
+"""`adfs`: finds the command, runs it, and turns what goes wrong into one line and an exit code.
+
+Exit codes: 0 converged or done; 2 bad input or usage; 3 stopped before ``tol``; 1 the program or
+its surroundings failed; 130 and 143 interrupted by SIGINT and SIGTERM.
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+import adfs
+from adfs.cli import datasets, demo, info, options, output, predict, schedule, train
+from adfs.cli.signals import Interrupted, Leaving
+from adfs.errors import AdfsError
+
+COMMANDS = (train, predict, schedule, datasets, info, demo)
+FAILED, BAD_INPUT = 1, 2
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command line and return its exit code."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        with Leaving() as leaving:
+            args = _parse(arguments)
+            args.command_line, args.leaving = arguments, leaving
+            code: int = args.run(args)
+            return code
+    except SystemExit as stop:
+        return int(stop.code or 0)
+    except AdfsError as error:
+        return output.complain(error, BAD_INPUT)
+    except output.OutputError as error:
+        return output.complain(error, FAILED)
+    except MemoryError:
+        return output.complain("this needs more memory than there is; use less data.", FAILED)
+    except OSError as error:
+        why = f"{error.filename or 'a file'} cannot be used: {error.strerror}; check the path."
+        return output.complain(why, BAD_INPUT)
+    except Interrupted as stop:
+        return output.complain(stop, 128 + stop.number)
+
+
+def _parse(arguments: list[str]) -> argparse.Namespace:
+    """Arguments of the command they name; leftovers are refused by that command's own parser."""
+    args, unknown = _parser().parse_known_args(arguments)
+    if unknown:
+        args.parser.error(f"unrecognized arguments: {' '.join(unknown)}")
+    return args
+
+
+def _parser() -> options.Parser:
+    parser = options.Parser(
+        prog="adfs",
+        description="Train regularised linear models over a network of nodes, to a duality gap "
+        "you can trust.",
+        epilog="example:\n  adfs train a9a --nodes 9 --sigma 0.1 --tol 1e-8 --out model.npz\n"
+        "  adfs predict model.npz a9a.t > labels.txt\n\n"
+        "`adfs COMMAND --help` explains a command.",
+    )
+    parser.add_argument("--version", action="version", version=f"adfs {adfs.__version__}")
+    commands = parser.add_subparsers(metavar="COMMAND", dest="command", required=True)
+    for module in COMMANDS:
+        module.add_parser(commands)
+    return parser

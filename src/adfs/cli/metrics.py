@@ -1,0 +1,28 @@
+"""How well a model fits samples whose labels are known."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adfs.runtime.model import Model
+
+# What each regression loss is about; classifiers are judged by their accuracy.
+ERRORS = {"squared": "mean_squared_error"}
+OTHER_ERROR = "mean_absolute_error"
+
+
+def measure(model: Model, scores: NDArray[np.float64], labels: NDArray[Any]) -> tuple[str, float]:
+    """Name and value of the measure that fits the model's loss."""
+    if model.loss.binary:
+        return "accuracy", float(np.mean(model.labels(scores) == labels))
+    name = ERRORS.get(model.loss.name, OTHER_ERROR)
+    residual = scores - labels
+    return name, float(np.mean(residual**2 if name.endswith("squared_error") else abs(residual)))
+
+
+def phrase(name: str, value: float) -> str:
+    """The measure in words."""
+    if name == "accuracy":
+        return f"accuracy {100 * value:.2f} %"
+    return f"{name.replace('_', ' ')} {value:.6g}"

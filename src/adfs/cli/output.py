@@ -1,0 +1,134 @@
+"""What commands say and write: lines, tables, JSON, and files that are whole or not there."""
+
+import contextlib
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from adfs.errors import DataError
+
+
+class OutputError(Exception):
+    """A file or stream that could not be written although the input was good."""
+
+
+def complain(message: object, code: int) -> int:
+    """One line on stderr; returns the exit code."""
+    with contextlib.suppress(OSError):
+        print("adfs: " + " ".join(str(message).split()), file=sys.stderr)
+    return code
+
+
+def note(message: str) -> None:
+    """A remark on stderr, so that stdout stays what was asked for."""
+    print(message, file=sys.stderr)
+
+
+def emit(text: str) -> None:
+    """Text on stdout; a reader who has gone away is no failure."""
+    encoding = sys.stdout.encoding or "utf-8"
+    try:
+        sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _silence()
+    except OSError as error:
+        _silence()
+        raise OutputError(f"stdout cannot be written: {error.strerror}.") from None
+
+
+def emit_json(record: dict[str, Any]) -> None:
+    """One JSON object on stdout; numbers that JSON does not have must have become None."""
+    emit(json.dumps(record, allow_nan=False) + "\n")
+
+
+def _silence() -> None:
+    """Send the rest of stdout nowhere: Python would fail again when it flushes at its exit."""
+    with open(os.devnull, "w") as nowhere:
+        os.dup2(nowhere.fileno(), sys.stdout.fileno())
+
+
+def facts(pairs: Iterable[tuple[str, str]]) -> str:
+    """Lines ``name  text`` with the texts below each other."""
+    rows = list(pairs)
+    width = max(len(name) for name, _ in rows)
+    return "".join(f"{name:<{width}}  {text}\n" for name, text in rows)
+
+
+def table(headers: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> str:
+    """Aligned columns; those numbered in ``right`` lean to the right."""
+    lines = [list(headers), *map(list, rows)]
+    widths = [max(len(line[k]) for line in lines) for k in range(len(headers))]
+    shown = (
+        "  ".join(
+            cell.rjust(width) if k in right else cell.ljust(width)
+            for k, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in lines
+    )
+    return "\n".join(shown) + "\n"
+
+
+def check_writable(flag: str, path: str | None) -> None:
+    """Refuse, before any work, a place where a file could not be put."""
+    if path is None:
+        return
+    try:
+        fault = _fault(path)
+    except OSError as error:
+        fault = f"cannot be written: {error.strerror}; choose another place"
+    if fault:
+        raise DataError(f"{flag} {path or repr(path)} {fault}.")
+
+
+def _fault(path: str) -> str | None:
+    """What keeps a file from being put at ``path``, with the way out."""
+    target = Path(os.path.realpath(path))
+    if not path or target.is_dir():
+        return "must name a file, but is a folder; add a file name"
+    if not target.parent.is_dir():
+        return f"must be in an existing folder, but {target.parent} is none; create it first"
+    if target.exists() and not target.is_file():
+        return "must be an ordinary file, not a device; choose another"
+    if target.exists() and not os.access(target, os.W_OK):
+        return "is write-protected; choose another file"
+    # Writing a file whole needs a neighbour, so making one shows whether that will work.
+    handle, neighbour = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    os.close(handle)
+    os.unlink(neighbour)
+    return None
+
+
+def check_distinct(outputs: dict[str, str | None], inputs: Iterable[str] = ()) -> None:
+    """Refuse two outputs in one file, and an output over the samples it is made from."""
+    seen = {os.path.realpath(name): name for name in inputs if os.path.exists(name)}
+    for flag, path in outputs.items():
+        if path is None:
+            continue
+        place = os.path.realpath(path)
+        if place in seen:
+            raise DataError(f"{flag} {path} would overwrite {seen[place]}; name another file.")
+        seen[place] = f"{flag} {path}"
+
+
+@contextlib.contextmanager
+def writing(path: str) -> Iterator[str]:
+    """Where to write, symbolic links followed; what the system refuses becomes a sentence."""
+    try:
+        yield os.path.realpath(path)
+    except OSError as error:
+        raise OutputError(
+            f"{path} could not be written: {error.strerror}; what was there before is intact."
+        ) from None
+
+
+def write(path: str, content: bytes) -> None:
+    """Put ``content`` at ``path``, whole or not at all."""
+    from adfs.storage import write_whole
+
+    with writing(path) as place:
+        write_whole(place, content)

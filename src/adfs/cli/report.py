@@ -1,0 +1,121 @@
+"""What a training run tells: one record, as JSON or in words."""
+
+import argparse
+import math
+from typing import Any
+
+import numpy as np
+
+from adfs.cli import output
+from adfs.cli.metrics import measure, phrase
+from adfs.problems.finite_sum import Problem
+from adfs.problems.shards import slice_rows
+from adfs.runtime import model as models
+from adfs.runtime.model import Model, finite
+from adfs.runtime.solve import Result
+
+ROWS_AT_ONCE = 1 << 14
+
+
+def record(
+    args: argparse.Namespace, problem: Problem, result: Result, model: Model, test: Any
+) -> dict[str, Any]:
+    """Everything about the run in plain values; what is not known is None."""
+    last = result.trace.last()
+    return {
+        "status": result.status,
+        "objective": finite(result.objective),
+        "duality_gap": finite(result.duality_gap),
+        "relative_gap": finite(result.relative_gap),
+        "tol": args.tol,
+        "iterations": result.iterations,
+        "idealized_time": result.idealized_time,
+        "wall_time": result.wall_time,
+        "setup_time": result.setup_time,
+        **{name: last[name] for name in ("n_prox", "n_grad", "n_comm", "bytes")},
+        "consensus_error": finite(float(last["consensus_error"] or 0.0)),
+        "n_nodes": problem.n_nodes,
+        "n_samples": problem.n_samples,
+        "n_features": model.n_features,
+        "seed": result.seed,
+        "data": args.data,
+        "loss": problem.loss.name,
+        "sigma": float(problem.sigma[0]),
+        "C": finite(1.0 / problem.total_sigma),
+        "intercept": model.intercept,
+        "graph": problem.topology.name,
+        "algorithm": result.algorithm,
+        "tau": args.tau,
+        "clock": args.clock,
+        "parameters": models.summary(result),
+        "train": _on_training_data(problem, model),
+        "test": None if test is None else _on_test_data(model, *test),
+        "out": args.out,
+        "trace": args.trace,
+    }
+
+
+def _on_training_data(problem: Problem, model: Model) -> dict[str, float | None]:
+    scores = np.empty(problem.n_samples)
+    for first in range(0, problem.n_samples, ROWS_AT_ONCE):
+        last = min(problem.n_samples, first + ROWS_AT_ONCE)
+        rows = slice_rows(problem.rows, problem.n_features, first, last)
+        scores[first:last] = rows @ model.coef
+    labels = problem.labels
+    if problem.classes is not None:
+        labels = problem.classes[(labels > 0).astype(int)]
+    name, value = measure(model, scores, labels)
+    return {name: finite(value)}
+
+
+def _on_test_data(model: Model, rows: list[Any], labels: Any) -> dict[str, float | None]:
+    scores = np.concatenate([model.decision(X) for X in rows])
+    name, value = measure(model, scores, labels)
+    return {name: finite(value)}
+
+
+def summary(args: argparse.Namespace, record: dict[str, Any]) -> str:
+    """The record in a few lines for people."""
+    lines = [
+        (record["status"], f"relative gap {_number(record['relative_gap'], '.2g')}, "
+         f"asked for {args.tol:g}"),
+        ("objective", _number(record["objective"], ".12g")),
+        ("problem", f"{record['loss']}, {record['n_samples']:,} samples x "
+         f"{record['n_features']:,} features{' and an intercept' if record['intercept'] else ''}, "
+         f"sigma {record['sigma']:g} a node (C = {_number(record['C'], 'g')})"),
+        ("training", _measure(record["train"])),
+        ("iterations", f"{record['iterations']:,} ({record['n_prox']:,} proximal steps, "
+         f"{record['n_comm']:,} messages)"),
+        ("time", f"{record['idealized_time']:,.6g} idealized, in proximal steps (tau = "
+         f"{record['tau']:g}, {record['clock']}); {record['wall_time']:.3g} s here, after "
+         f"{record['setup_time']:.3g} s of set-up"),
+        ("parameters", parameters_line(record)),
+    ]  # fmt: skip
+    if record["test"] is not None:
+        lines.insert(4, ("test", _measure(record["test"])))
+    written = [path for path in (args.out, args.trace) if path is not None]
+    if written:
+        lines.append(("wrote", ", ".join(written)))
+    return output.facts(lines)
+
+
+def parameters_line(record: dict[str, Any]) -> str:
+    """How the parameters were chosen and what that gained."""
+    chosen = record["parameters"]
+    line = (
+        f"{chosen['how']} on {record['graph']}: rho {chosen['rho']:.3g}, "
+        f"p_comm {chosen['p_comm']:.3g}"
+    )
+    gain = chosen["gain_over_paper"]
+    if gain is None:
+        return line
+    return f"{line}, predicted {gain:.2f} times as fast as the paper's"
+
+
+def _measure(values: dict[str, float | None]) -> str:
+    ((name, value),) = values.items()
+    return phrase(name, math.nan if value is None else value)
+
+
+def _number(value: float | None, form: str) -> str:
+    return "not finite" if value is None else format(value, form)

@@ -1,0 +1,185 @@
+"""`adfs schedule times` and `timeline`: the same schedule on a model of the network."""
+
+import argparse
+import json
+from typing import TYPE_CHECKING, Any
+
+from adfs.cli import options, output, pictures
+from adfs.errors import ParameterError
+
+if TYPE_CHECKING:
+    from adfs.schedule.delays import Delays
+    from adfs.schedule.schedule import Schedule
+
+WINDOW = 60
+BLOCK = 1 << 16
+
+
+def add_times(verbs: Any) -> None:
+    """Declare the verb."""
+    times = options.add_command(
+        verbs, "times", run_times, help="when each node is done, and how long it waited",
+        description="Time a schedule on a model of the network; nothing is computed.",
+        epilog="example:\n  adfs schedule times s.npz --tau 5 --speed 1,1,10,1",
+    )  # fmt: skip
+    times.add_argument("file", metavar="FILE", help="a schedule file")
+    _add_delays(times)
+    options.add_json(times)
+
+
+def add_timeline(verbs: Any) -> None:
+    """Declare the verb."""
+    timeline = options.add_command(
+        verbs, "timeline", run_timeline, help="what each node does when, as a picture or a trace",
+        description="Draw a window of a schedule as the paper's Figure 2, or write it for "
+        "chrome://tracing and ui.perfetto.dev.",
+        epilog="example:\n  adfs schedule timeline s.npz --tau 3 --last 40 --out timeline.png",
+    )  # fmt: skip
+    timeline.add_argument("file", metavar="FILE", help="a schedule file")
+    _add_delays(timeline)
+    timeline.add_argument(
+        "--first",
+        type=options.whole(0),
+        default=0,
+        metavar="N",
+        help="first event of the window (default 0)",
+    )
+    timeline.add_argument(
+        "--last",
+        type=options.whole(1),
+        metavar="N",
+        help=f"event before which the window ends (default: {WINDOW} after --first)",
+    )
+    timeline.add_argument("--out", metavar="FILE", help="the picture (.png, .pdf or .svg)")
+    timeline.add_argument("--chrome", metavar="FILE", help="the trace (.json)")
+
+
+def _add_delays(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("the time model")
+    group.add_argument(
+        "--tau",
+        type=options.numbers,
+        default=5.0,
+        metavar="T",
+        help="time of one communication, or one an edge: 5,5,2 (default 5)",
+    )
+    group.add_argument(
+        "--speed",
+        type=options.numbers,
+        default=1.0,
+        metavar="S",
+        help="time of one local update, or one a node: 1,1,10 (default 1)",
+    )
+    options.add_clock(group)
+    group.add_argument(
+        "--delay-law",
+        choices=options.LAWS,
+        default="constant",
+        metavar="LAW",
+        help=f"{', '.join(options.LAWS)}, of mean 1 (default constant)",
+    )
+    group.add_argument(
+        "--delay-shape", type=float, metavar="A", help="sigma of lognormal, alpha of pareto"
+    )
+    group.add_argument(
+        "--delay-of",
+        choices=options.SCOPES,
+        default="both",
+        metavar="WHAT",
+        help=f"{', '.join(options.SCOPES)} (default both)",
+    )
+    group.add_argument(
+        "--delay-seed",
+        type=options.whole(0),
+        default=0,
+        metavar="K",
+        help="seed of the law (default 0)",
+    )
+
+
+def run_times(args: argparse.Namespace) -> int:
+    """Finish time and idle share of each node."""
+    from adfs.schedule.schedule import Schedule
+
+    schedule = Schedule.load(args.file)
+    clock = schedule.clock(clock=args.clock, delays=_delays(args))
+    idle = clock.idle_share()
+    columns = {"finish": clock.finish, "busy": clock.busy, "waiting": clock.waiting}
+    if args.json:
+        nodes = {name: values.tolist() for name, values in columns.items()}
+        output.emit_json({"makespan": clock.time, "idle_share": idle.tolist(), **nodes})
+        return 0
+    rows = [
+        (str(k), *(f"{values[k]:,.6g}" for values in columns.values()), f"{100 * idle[k]:.1f} %")
+        for k in range(clock.n_nodes)
+    ]
+    output.emit(output.table(("node", *columns, "idle"), rows, right=range(5)))
+    output.emit(f"makespan {clock.time:,.6g}, mean idle share {100 * idle.mean():.1f} %\n")
+    return 0
+
+
+def _delays(args: argparse.Namespace) -> "Delays":
+    from adfs.schedule.delays import Delays
+
+    return Delays(
+        args.tau, args.speed, args.delay_law, args.delay_shape, args.delay_of, args.delay_seed
+    )
+
+
+def run_timeline(args: argparse.Namespace) -> int:
+    """The picture, the trace, or both."""
+    from adfs.schedule.schedule import Schedule
+
+    kind = _check_timeline(args)
+    schedule = Schedule.load(args.file)
+    last = min(schedule.n_events, args.first + WINDOW if args.last is None else args.last)
+    if args.first >= last:
+        raise ParameterError(
+            f"--first {args.first} must come before --last {last} in a schedule of "
+            f"{schedule.n_events} events; choose another window."
+        )
+    table = _intervals(args, schedule, last)
+    if args.chrome is not None:
+        _write_chrome(args.chrome, table)
+    if args.out is not None:
+        _draw(args.out, kind, table, schedule.n_nodes)
+    written = ", ".join(path for path in (args.out, args.chrome) if path is not None)
+    output.emit(f"events {args.first} to {last - 1}: wrote {written}\n")
+    return 0
+
+
+def _check_timeline(args: argparse.Namespace) -> str:
+    """Refuse early what cannot be written; the kind of picture."""
+    if args.out is None and args.chrome is None:
+        raise ParameterError("a timeline needs a file; give --out picture.png or --chrome t.json.")
+    kind = pictures.picture_kind("--out", args.out) if args.out is not None else ""
+    outputs = {"--out": args.out, "--chrome": args.chrome}
+    for flag, path in outputs.items():
+        output.check_writable(flag, path)
+    output.check_distinct(outputs, [args.file])
+    return kind
+
+
+def _intervals(args: argparse.Namespace, schedule: "Schedule", last: int) -> Any:
+    """What each node does in the window, the clock having run up to it."""
+    from adfs.schedule.clock import Clock
+    from adfs.schedule.timeline import intervals
+
+    clock = Clock(schedule.edges, schedule.n_nodes, _delays(args), args.clock)
+    for start in range(0, args.first, BLOCK):
+        clock.advance(schedule.events(start, min(args.first, start + BLOCK)))
+    return intervals(schedule.events(args.first, last), clock)
+
+
+def _write_chrome(path: str, table: Any) -> None:
+    from adfs.schedule.timeline import chrome_trace
+
+    output.write(path, json.dumps(chrome_trace(table)).encode())
+
+
+def _draw(path: str, kind: str, table: Any, n_nodes: int) -> None:
+    from adfs.plots.timeline import draw_timeline
+
+    ax = pictures.new_axes(9.0, 1.3 + min(0.62 * n_nodes, 14.0))
+    draw_timeline(table, n_nodes, ax)
+    pictures.save(ax.figure, path, kind)

@@ -1,0 +1,198 @@
+"""`adfs train`: samples to a certified model."""
+
+import argparse
+import shlex
+from typing import TYPE_CHECKING, Any
+
+from adfs.cli import options, output
+from adfs.cli.signals import SIGNALS
+from adfs.errors import DataError, ParameterError
+
+if TYPE_CHECKING:
+    from adfs.problems.finite_sum import Problem
+    from adfs.runtime.model import Model, Vector
+    from adfs.runtime.solve import Result
+
+NOT_CONVERGED, FAILED = 3, 1
+
+EXAMPLE = """\
+examples:
+  adfs train a9a --nodes 9 --sigma 0.1 --tol 1e-8 --out model.npz --trace trace.csv
+  adfs train train.txt.gz --C 1 --intercept --class-weight balanced --test test.txt
+  adfs train 'part-{node}.txt' --graph ring --tau 0.5 --json
+
+F(theta) = sum over nodes of [ sum of losses + sigma/2 |theta|^2 ]: sums, not means.
+exit codes: 0 converged, 2 bad input, 3 stopped before tol, 130 and 143 interrupted."""
+
+
+def add_parser(commands: Any) -> None:
+    """Declare the command."""
+    parser = options.add_command(
+        commands, "train", run, help="train a model to a certified duality gap",
+        description="Train a regularised linear model with ADFS (Algorithm 1 of the paper).",
+        epilog=EXAMPLE,
+    )  # fmt: skip
+    parser.add_argument("data", metavar="DATA", help=options.DATA_HELP)
+    options.add_problem(parser)
+    options.add_time(parser)
+    _add_run(parser)
+    _add_files(parser)
+
+
+def _add_run(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("the run")
+    group.add_argument(
+        "--algorithm", default="auto", metavar="NAME", help="auto takes adfs (default auto)"
+    )
+    options.add_rule(group)  # type: ignore[arg-type]
+    group.add_argument(
+        "--tol",
+        type=float,
+        default=1e-6,
+        metavar="TOL",
+        help="stop at this relative duality gap, gap / max(1, |F|) (default 1e-6)",
+    )
+    group.add_argument("--max-iter", type=options.whole(0), metavar="N", help="most events")
+    group.add_argument("--time-limit", type=float, metavar="S", help="most seconds in the loop")
+    options.add_seed(group)  # type: ignore[arg-type]
+    group.add_argument(
+        "--engine",
+        choices=("local", "mpi"),
+        default="local",
+        metavar="NAME",
+        help="local: all nodes in this process (default local)",
+    )
+    group.add_argument("--warm-start", metavar="MODEL", help="start from this model file")
+
+
+def _add_files(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("files and words")
+    group.add_argument("--test", metavar="FILE", help="a DATA on which to judge the model")
+    group.add_argument("--out", metavar="FILE", help="write the model here (.npz)")
+    group.add_argument("--trace", metavar="FILE", help="write one row an evaluation here (.csv)")
+    options.add_json(group)  # type: ignore[arg-type]
+    group.add_argument("--quiet", action="store_true", help="no progress and no summary")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Check, load, train, write, print."""
+    from adfs.cli import report
+    from adfs.runtime.model import Model
+
+    _check(args)
+    start = Model.load(args.warm_start) if args.warm_start else None
+    problem, test = _load(args)
+    result = _solve(args, problem, None if start is None else _theta(start, args, problem))
+    command = shlex.join(["adfs", *args.command_line])
+    model = Model.from_result(result, problem, args.intercept, command)
+    failures = _write(args, result, model)
+    record = report.record(args, problem, result, model, test)
+    if args.json:
+        output.emit_json(record)
+    elif not args.quiet:
+        output.emit(report.summary(args, record))
+    for failure in failures:
+        output.complain(failure, FAILED)
+    return FAILED if failures else _exit_code(args, result)
+
+
+def _check(args: argparse.Namespace) -> None:
+    """Everything that can be refused before a sample is read."""
+    from adfs.algorithms import registered  # noqa: F401  (fills the registry)
+    from adfs.algorithms.base import get_algorithm
+    from adfs.cli.data import input_files
+    from adfs.runtime.stopping import Stopping
+    from adfs.schedule.delays import Delays
+
+    if args.engine == "mpi":
+        raise ParameterError(
+            "--engine mpi is not part of this version of adfs; use --engine local, which gives "
+            "the same bits."
+        )
+    if args.algorithm != "auto":
+        get_algorithm(args.algorithm)
+    Stopping(args.tol, args.max_iter, args.time_limit)
+    Delays(tau=args.tau)
+    outputs = {"--out": args.out, "--trace": args.trace}
+    for flag, path in outputs.items():
+        output.check_writable(flag, path)
+    output.check_distinct(outputs, input_files(args.data, args.test))
+
+
+def _load(args: argparse.Namespace) -> tuple["Problem", Any]:
+    """The problem, and rows and labels of ``--test`` or None."""
+    from adfs.cli.data import build_problem, load_all
+
+    problem = build_problem(args)
+    if args.test is None:
+        return problem, None
+    rows, labels = load_all(args.test)
+    if labels is None:
+        raise DataError(f"--test {args.test} must hold the labels y, but has none; save them too.")
+    width, known = max(X.shape[1] for X in rows), problem.n_features - args.intercept
+    if width > known:
+        raise DataError(
+            f"--test {args.test} has {width} features but the training data has {known}; give "
+            f"--n-features {width}, or check the files."
+        )
+    return problem, (rows, labels)
+
+
+def _theta(model: "Model", args: argparse.Namespace, problem: "Problem") -> "Vector":
+    """A model's coefficients in the columns of this problem; what it does not know is zero."""
+    import numpy as np
+
+    known = problem.n_features - args.intercept
+    if model.n_features > known:
+        raise DataError(
+            f"--warm-start {args.warm_start} has {model.n_features} features but the data has "
+            f"{known}; give --n-features {model.n_features}, or another model."
+        )
+    theta = np.zeros(problem.n_features)
+    theta[: model.n_features] = model.coef[: model.n_features]
+    if args.intercept and model.intercept:
+        theta[-1] = model.coef[-1]
+    return theta
+
+
+def _solve(args: argparse.Namespace, problem: "Problem", theta: "Vector | None") -> "Result":
+    from adfs.runtime.solve import solve
+
+    return solve(
+        problem, args.algorithm, args.tol, args.max_iter, args.time_limit, args.tau, args.clock,
+        args.parameters, args.seed, args.leaving.repeat,
+        progress=False if args.quiet else None, signals=SIGNALS, warm_start=theta,
+    )  # fmt: skip
+
+
+def _write(args: argparse.Namespace, result: "Result", model: "Model") -> list[Exception]:
+    """Model and trace; one that fails does not keep the other from being written."""
+    failures: list[Exception] = []
+    for path, save in ((args.out, model.save), (args.trace, result.trace.to_csv)):
+        try:
+            if path is not None:
+                with output.writing(path) as place:
+                    save(place)
+        except output.OutputError as error:
+            failures.append(error)
+    return failures
+
+
+def _exit_code(args: argparse.Namespace, result: "Result") -> int:
+    if result.status == "converged":
+        return 0
+    message = (
+        f"{result.status} at relative gap {result.relative_gap:.2g}, before tol={args.tol:g}; "
+        f"{WAYS_OUT[result.status]}."
+    )
+    if result.status == "interrupted" and result.signal is not None:
+        return output.complain(message, 128 + result.signal)
+    return output.complain(message, NOT_CONVERGED)
+
+
+WAYS_OUT = {
+    "max_iter": "give a larger --max-iter, or a larger --tol",
+    "time_limit": "give a larger --time-limit, or a larger --tol",
+    "interrupted": "what exists was kept",
+    "diverged": "scale the features, or raise --sigma",
+}

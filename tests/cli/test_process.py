@@ -1,0 +1,109 @@
+"""Real processes: exit codes, signals, pipes, and how fast help is."""
+
+import csv
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from adfs.runtime.model import Model
+
+ADFS = [sys.executable, "-m", "adfs"]
+ENDLESS = ["--tol", "1e-300", "--max-iter", "100000000000"]
+
+
+def spawn(*arguments, **keywords):
+    return subprocess.Popen(
+        [*ADFS, *map(str, arguments)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **keywords,
+    )  # fmt: skip
+
+
+def read_until(terminal, text):
+    """What a terminal shows up to ``text``, or to the end where there is None."""
+    shown = b""
+    while text is None or text not in shown:
+        try:
+            shown += os.read(terminal, 4096)
+        except OSError:  # the other end has closed
+            break
+    return shown
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_ends_a_run_that_keeps_its_model_and_trace(dense, home, number, code):
+    ours, theirs = os.openpty()
+    process = subprocess.Popen(
+        [*ADFS, "train", dense[0], *ENDLESS, "--out", "m.npz", "--trace", "t.csv"],
+        stdout=subprocess.PIPE, stderr=theirs, text=True,
+    )  # fmt: skip
+    os.close(theirs)
+    assert b"events/s" in read_until(ours, b"events/s")  # the progress line of the loop
+    process.send_signal(number)
+    rest = read_until(ours, None)
+    out, _ = process.communicate(timeout=30)
+    os.close(ours)
+    assert process.returncode == code
+    assert out.startswith("interrupted")
+    assert b"adfs: interrupted at relative gap" in rest
+    assert Model.load("m.npz").meta["status"] == "interrupted"
+    with open("t.csv", newline="") as file:
+        assert int(list(csv.DictReader(file))[-1]["iteration"]) > 0
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_before_there_is_a_model_leaves_nothing_and_one_line(home, number, code):
+    os.mkfifo(home / "slow.txt")  # a reader of it waits for a writer that never comes
+    process = spawn("train", "slow.txt", "--out", "m.npz")
+    time.sleep(3.0)
+    process.send_signal(number)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == code
+    assert err == f"adfs: stopped by {number.name} before the end.\n"
+    assert [path.name for path in home.iterdir()] == ["slow.txt"]
+
+
+def test_exit_codes_of_a_process(dense):
+    for arguments, code in (
+        (["--version"], 0),
+        (["train", dense[0], "--quiet"], 0),
+        (["train", dense[0], "--tol", "0"], 2),
+        (["train", dense[0], "--max-iter", "1"], 3),
+    ):
+        process = spawn(*arguments)
+        _, err = process.communicate(timeout=60)
+        assert process.returncode == code
+        assert "Traceback" not in err
+
+
+def test_a_reader_that_leaves_early_is_no_failure(adfs, dense, home):
+    (home / "long.txt").write_text((home / dense[0]).read_text() * 2000)
+    assert adfs("train", dense[0], "--out", "m.npz").code == 0
+    process = spawn("predict", "m.npz", "long.txt")
+    process.stdout.readline()
+    process.stdout.close()
+    assert process.wait(timeout=60) == 0
+    assert "Traceback" not in process.stderr.read()
+    process.stderr.close()
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+def test_a_full_disk_behind_stdout_is_one_line_and_code_1(dense):
+    with open("/dev/full", "w") as full:
+        process = subprocess.run(
+            [*ADFS, "train", dense[0]], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60
+        )
+    assert process.returncode == 1
+    assert process.stderr == "adfs: stdout cannot be written: No space left on device.\n"
+
+
+def test_help_imports_no_arithmetic():
+    code = (
+        "import sys, adfs.cli.main as cli; cli.main(['train', '--help']); "
+        "print([name for name in ('numpy', 'numba', 'scipy', 'sklearn') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.stdout.splitlines()[-1] == "[]"
