@@ -1,4 +1,4 @@
-"""Peak memory at n=100, m=10^4, d=28, and with a schedule of 10^8 events, each in a fresh process."""
+"""Peak memory at n=100, m=10^4, d=28, and with a schedule of 10^8 events; fresh processes."""
 
 import subprocess
 import sys

@@ -1,7 +1,7 @@
 """One node against what a user would pick instead: seconds to a relative suboptimality.
 
-Every solver gets the same rows, features and objective (no intercept, ``C = 1 / sigma``), and is run
-with a ladder of tolerances; counted is the fastest run that reached each accuracy, by our own
+Every solver gets the same rows, features and objective (no intercept, ``C = 1 / sigma``), and a
+ladder of tolerances; counted is the fastest run that reached each accuracy, by our own
 objective at its coefficients. ADFS is counted whole: set-up, evaluations and all.
 """
 

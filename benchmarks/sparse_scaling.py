@@ -1,5 +1,7 @@
 """CSR: what a local event costs when d grows tenfold at equal non-zeros a row."""
 
+import itertools
+
 import numpy as np
 import scipy.sparse as sp
 from event_cost import Events
@@ -37,7 +39,7 @@ def main(sizes=(5_000, 50_000, 500_000)):
             costs[d].append(runner.parts[1] / (1 << 17) * 1e9)
     medians = {d: float(np.median(costs[d])) for d in sizes}
     rows = []
-    for small, large in zip(sizes, sizes[1:], strict=False):
+    for small, large in itertools.pairwise(sizes):
         ratio = medians[large] / medians[small]
         rows.append({"d": [small, large], "ns": [medians[small], medians[large]], "ratio": ratio})
         print(f"d={small} -> {large}: {medians[small]:.0f} -> {medians[large]:.0f} ns, "

@@ -39,9 +39,15 @@ def median_times(problem, tau, clock, n_seeds):
         chosen[rule] = adfs.Parameters.choose(problem, rule, tau, clock)
         runs = [
             adfs.solve(
-                problem, parameters=chosen[rule], tol=TOL, seed=seed, tau=tau, clock=clock,
-                progress=False, evaluate_every=problem.n_samples,
-            )  # fmt: skip
+                problem,
+                tol=TOL,
+                tau=tau,
+                clock=clock,
+                parameters=chosen[rule],
+                seed=seed,
+                progress=False,
+                evaluate_every=problem.n_samples,
+            )
             for seed in range(n_seeds)
         ]
         times[rule] = float(np.median([time_to(run, TOL) for run in runs]))

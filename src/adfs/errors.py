@@ -1,4 +1,4 @@
-"""What can be wrong with what a person hands us. Each message says the rule, the value, the way out."""
+"""What can be wrong with what we are given. A message says the rule, the value, the way out."""
 
 
 class AdfsError(ValueError):

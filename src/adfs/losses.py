@@ -47,7 +47,7 @@ LOSSES = {
         Loss("logistic", scalar.LOGISTIC, 0.25, True, "log(1 + exp(-y s))"),
         Loss("squared", scalar.SQUARED, 1.0, False, "(s - y)^2 / 2"),
         Loss("squared_hinge", scalar.SQUARED_HINGE, 2.0, True, "max(0, 1 - y s)^2"),
-        Loss("smoothed_hinge", scalar.SMOOTHED_HINGE, 1.0, True, "h^2 / 2, h - 1/2 for h > 1; h = max(0, 1 - y s)"),
+        Loss("smoothed_hinge", scalar.SMOOTHED_HINGE, 1.0, True, "huber of max(0, 1 - y s)"),
         Loss("huber", scalar.HUBER, 1.0, False, "r^2 / 2, |r| - 1/2 for |r| > 1; r = s - y"),
         Loss("hinge", scalar.HINGE, math.inf, True, "max(0, 1 - y s)"),
         Loss("absolute", scalar.ABSOLUTE, math.inf, False, "|s - y|"),

@@ -9,8 +9,8 @@ from pathlib import Path
 def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
     """Put ``content`` at ``path`` in one step; a link keeps pointing where it points.
 
-    The new file is written beside the old one, forced to disk and renamed over it, so a full disk or
-    a crash leaves the old one as it was. Its mode follows the umask, as for any new file.
+    The new file is written beside the old one, forced to disk and renamed over it, so a full disk
+    or a crash leaves the old one as it was. Its mode follows the umask, as for any new file.
     """
     target = Path(os.path.realpath(path))
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(6)}")

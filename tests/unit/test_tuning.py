@@ -151,3 +151,14 @@ def test_gain_is_how_much_faster_than_paper_and_above_one_when_all_nodes_are_ali
         theirs = tuning.predicted_times(paper, setting_of(problem, tau))[tuning.TYPICAL]
         assert chosen.gain == pytest.approx(theirs / chosen.time_per_efold)
         assert chosen.gain > 1.0
+
+
+def test_a_choice_slower_at_the_typical_beta_loses_however_good_elsewhere():
+    goal = np.full(3, 10.0)
+    even = np.array([10.3, 10.3, 10.3])  # worst ratio 1.03, but slower than the goal at beta 1.2
+    rival = np.array([13.0, 10.0, 10.0])
+    better = np.array([12.0, 9.9, 9.0])
+    assert tuning._best([even, rival], goal) == 1
+    assert tuning._best([even, rival, better], goal) == 2
+    assert tuning._best([rival, even / 1.05, better], goal) == 1
+    assert tuning._best([1.2 * rival, even], goal) == 1  # with p_comm given, all may be slower

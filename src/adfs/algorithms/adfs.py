@@ -44,7 +44,7 @@ class Adfs:
                 "logistic, squared, squared_hinge, smoothed_hinge or huber."
             )
         self.problem, self.parameters = problem, parameters
-        self.decay = decay_table(parameters.rho)
+        self.decay = decay_table(parameters.rho)  # type: ignore[no-untyped-call]
         self.network = edge.Network(
             edges=parameters.edges,
             edge_eta=parameters.edge_eta,

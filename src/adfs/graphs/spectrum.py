@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from adfs.graphs.edges import Edges, Sparse, degrees, laplacian
 from adfs.graphs.levels import Levels, find_levels, resistances
-from adfs.threads import one_blas_thread
 from adfs.randomness import generator
+from adfs.threads import one_blas_thread
 
 Vector = NDArray[np.float64]
 SMALL = 512  # nodes up to which all eigenvectors cost less than a factorisation's set-up

@@ -3,7 +3,7 @@
 import numpy as np
 from numba import njit
 
-from adfs.kernels.edge import LAST, DIFFERENCE, LINE, SUM, accept, local_update, offer
+from adfs.kernels.edge import DIFFERENCE, LAST, LINE, SUM, accept, local_update, offer
 from adfs.kernels.lazy import power
 from adfs.kernels.memory import prefetch
 from adfs.kernels.rows import prefetch_row

@@ -4,8 +4,8 @@ Every engine calls these same functions, so the same seed gives the same bits ev
 
 State of a centre: ``s`` and ``delta`` of length d, interleaved in one row of pairs, a factor
 ``scale`` and the index ``last``; its true difference is ``scale * delta``. A local update then
-multiplies only ``scale`` and touches only the sample's non-zeros; ``delta`` is multiplied out before
-``scale`` underflows.
+multiplies only ``scale`` and touches only the sample's non-zeros; ``delta`` is multiplied out
+before ``scale`` underflows.
 State of a sample: one cache line of eight doubles, named below.
 """
 

@@ -1,6 +1,6 @@
 """One-dimensional losses by integer code: value, derivative, curvature, conjugate, certificate.
 
-Every function here is for weight one; a sample of weight ``w`` has loss ``w l``, derivative ``w l'``
+Every function here is for weight one; a sample of weight ``w`` has loss ``w l``, slope ``w l'``
 and conjugate ``w l*(c / w)``. ``s`` is the prediction, ``b`` the label (-1 or 1, or a real target),
 ``c`` a dual coefficient. The parameters of the smoothed hinge and of Huber's loss are 1.
 """
@@ -63,7 +63,7 @@ def derivative(code, s, b):
 
 @njit(cache=True)
 def curvature(code, s, b):
-    """``l''(s)``, taken from the inner side at a kink of ``l'``; zero where the loss is not smooth."""
+    """``l''(s)``, from the inner side at a kink of ``l'``; zero where the loss is not smooth."""
     if code == LOGISTIC:
         e = math.exp(-abs(s))
         return e / ((1.0 + e) * (1.0 + e))

@@ -46,9 +46,7 @@ def certify(problem: Problem, theta: Vector, duals: Vector | None = None) -> Cer
     return certify_nodes(problem, theta, lambda node: duals[problem.node_rows(node)])
 
 
-def certify_nodes(
-    problem: Problem, theta: Vector, duals: Callable[[int], Vector]
-) -> Certificate:
+def certify_nodes(problem: Problem, theta: Vector, duals: Callable[[int], Vector]) -> Certificate:
     """Certificate of ``theta`` with dual coefficients asked for node by node."""
     if not np.isfinite(theta).all():
         return Certificate(math.nan, math.nan)

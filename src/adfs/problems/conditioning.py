@@ -23,7 +23,7 @@ GRAM_BLOCK = 4096
 class Conditioning:
     """What the rates of the paper depend on.
 
-    Numbers of samples are made node by node when asked for: memory is scarce where samples are many.
+    What there is one of a sample is made node by node, when asked for, to save memory.
     """
 
     squared_norms: Vector
@@ -51,12 +51,13 @@ class Conditioning:
     def smoothness(self, node: int) -> Vector:
         """``L_ij = w l''max |x|^2`` of a node's samples, 0 outside the augmented graph."""
         rows = slice(self.offsets[node], self.offsets[node + 1])
-        return self.max_curvature * self.weights[rows] * self.squared_norms[rows]
+        smoothness: Vector = self.max_curvature * self.weights[rows] * self.squared_norms[rows]
+        return smoothness
 
     def importance(self, node: int) -> Vector:
         """``sqrt(1 + L_ij / sigma_i)`` of a node's samples, 0 outside the augmented graph."""
         smoothness = self.smoothness(node)
-        values = np.sqrt(1.0 + smoothness / self.sigma[node])
+        values: Vector = np.sqrt(1.0 + smoothness / self.sigma[node])
         values[smoothness == 0.0] = 0.0
         return values
 

@@ -226,7 +226,7 @@ def _alike(parts: list[Matrix]) -> list[Matrix]:
     parts = [X.astype(dtype, copy=False) for X in parts]
     if len({issparse(X) for X in parts}) == 1:
         return parts
-    filled = sum(X.nnz if issparse(X) else np.count_nonzero(X) for X in parts)
+    filled = sum(np.count_nonzero(X) if isinstance(X, np.ndarray) else X.nnz for X in parts)
     if 2 * filled >= sum(X.shape[0] * X.shape[1] for X in parts):
-        return [X.toarray() if issparse(X) else X for X in parts]
-    return [X if issparse(X) else csr_matrix(X) for X in parts]
+        return [X if isinstance(X, np.ndarray) else X.toarray() for X in parts]
+    return [csr_matrix(X) if isinstance(X, np.ndarray) else X for X in parts]

@@ -1,4 +1,4 @@
-"""Labels: any two values become -1 and 1, judged over all shards; regression targets are numbers."""
+"""Labels: any two values become -1 and 1, judged over all shards; targets are numbers."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A certified minimiser by Newton's method on the whole sum: the yardstick of every other method."""
+"""A certified minimiser by Newton's method on the whole sum: the yardstick of all methods."""
 
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -91,7 +91,8 @@ def _hessian(problem: "Problem", curvatures: Vector) -> Vector:
     total = problem.total_sigma * np.eye(problem.n_features)
     for first in range(0, problem.n_samples, BLOCK):
         last = min(problem.n_samples, first + BLOCK)
-        block, weights = slice_rows(problem.rows, problem.n_features, first, last), curvatures[first:last]
+        block = slice_rows(problem.rows, problem.n_features, first, last)
+        weights = curvatures[first:last]
         if sp.issparse(block):
             total += (block.T @ (sp.diags(weights) @ block)).toarray()
         else:
@@ -102,7 +103,8 @@ def _hessian(problem: "Problem", curvatures: Vector) -> Vector:
 def _conjugate_gradients(problem: "Problem", curvatures: Vector, gradient: Vector) -> Vector:
     from scipy.sparse.linalg import LinearOperator, cg
 
-    matrix, sigma = slice_rows(problem.rows, problem.n_features, 0, problem.n_samples), problem.total_sigma
+    matrix = slice_rows(problem.rows, problem.n_features, 0, problem.n_samples)
+    sigma = problem.total_sigma
 
     def times(vector: Vector) -> Vector:
         return np.asarray(matrix.T @ (curvatures * (matrix @ vector)) + sigma * vector)

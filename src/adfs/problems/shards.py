@@ -1,5 +1,6 @@
-"""From what a person hands over to flat arrays: checked shards, joined without a copy if possible."""
+"""From what a person hands over to flat arrays: checked shards, joined without a copy."""
 
+import itertools
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -164,7 +165,7 @@ def _end_to_end(parts: list[NDArray[Any]]) -> NDArray[Any]:
         and right.flags.c_contiguous
         and left.ctypes.data + left.nbytes == right.ctypes.data
         and _owner(left) is _owner(right)
-        for left, right in zip(parts, parts[1:], strict=False)
+        for left, right in itertools.pairwise(parts)
     )
     if not follows:
         return np.ascontiguousarray(np.concatenate(parts))

@@ -46,7 +46,7 @@ def _certificate(
 ) -> Certificate:
     if algorithm.duals(state, 0) is None:
         return certify(problem, theta)
-    return certify_nodes(problem, theta, lambda node: algorithm.duals(state, node))
+    return certify_nodes(problem, theta, lambda node: np.asarray(algorithm.duals(state, node)))
 
 
 def _suboptimality(problem: Problem, thetas: Matrix) -> float | None:

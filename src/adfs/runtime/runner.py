@@ -57,7 +57,7 @@ class Run:
     interval: int = 0
     callbacks: tuple[Callback, ...] = ()
     trace: Trace = field(default_factory=Trace)
-    counts: Counts = Counts()
+    counts: Counts = field(default_factory=Counts)
     iteration: int = 0
     wall_time: float = 0.0
 

@@ -69,5 +69,6 @@ def _node_tables(law: SamplingLaw) -> NDArray[np.int64]:
     """One alias table a node, end to end; a node that never computes needs none."""
     tables = np.zeros(int(law.offsets[-1]), np.int64)
     for node in np.flatnonzero(law.p_node > 0.0):
-        tables[law.offsets[node] : law.offsets[node + 1]] = alias_table(law.importance_of(node))
+        rows = slice(law.offsets[node], law.offsets[node + 1])
+        tables[rows] = alias_table(law.importance_of(int(node)))
     return tables

@@ -18,12 +18,14 @@ from adfs.schedule.law import Drawer, SamplingLaw
 from adfs.storage import write_whole
 
 BLOCK = 1 << 14
+# What NumPy raises on files that are not what they should be.
+UNREADABLE = (OSError, ValueError, TypeError, KeyError, EOFError, zipfile.BadZipFile, zlib.error)
 
 
 class NodePart(NamedTuple):
-    """A node's own part of a schedule: its events' indices, what they are, which sample."""
+    """A node's own part of a schedule: its events' indices ``t``, what they are, which sample."""
 
-    index: NDArray[np.int64]
+    t: NDArray[np.int64]
     which: NDArray[np.int32]
     sample: NDArray[np.int32]
 
@@ -95,8 +97,8 @@ class Schedule:
             hits = np.flatnonzero(mine[block.which])
             parts.append(NodePart(hits + block.start, block.which[hits], block.sample[hits]))
         columns = zip(*parts, strict=True) if parts else ([], [], [])
-        index, which, sample = (np.concatenate([[], *column]) for column in columns)
-        return NodePart(index.astype(np.int64), which.astype(np.int32), sample.astype(np.int32))
+        t, which, sample = (np.concatenate([[], *column]) for column in columns)
+        return NodePart(t.astype(np.int64), which.astype(np.int32), sample.astype(np.int32))
 
     def clock(
         self, tau: float = 1.0, clock: str = "nonblocking", delays: Delays | None = None
@@ -135,7 +137,7 @@ class Schedule:
                 events = Events(0, file["which"], file["sample"])
             _check_stored(edges, n_nodes, events)
             return cls(edges, n_nodes, len(events.which), events)
-        except (OSError, ValueError, TypeError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        except UNREADABLE as error:
             raise DataError(
                 f"{path} is not a schedule that can be read ({error}); "
                 "make one with Schedule.save or `adfs schedule sample --out FILE`."

@@ -150,7 +150,7 @@ class Candidate:
         self.sigma_A = _sigma_a(setting, masses, alpha, rough)
         roots = edge_roots(setting.topology, setting.conditioning.sigma)
         self.edge_shares = roots / roots.sum()
-        self.edge_rate = np.sqrt(self.sigma_A) / float(roots.sum())
+        self.edge_rate = float(np.sqrt(self.sigma_A) / roots.sum())
         visits = shares[setting.has_data] / setting.importance_sums[setting.has_data]
         self.visit_rate = float(np.min(visits))
         shrink = np.sqrt(self.sigma_A / alpha[setting.has_data])

@@ -219,7 +219,8 @@ class Parameters:
     @functools.cached_property
     def edge_limits(self) -> Vector:
         """Largest ``rho`` that equation (6) allows for each communication edge."""
-        return self.p_edge * np.sqrt(self.sigma_A) / edge_roots(self.topology, self.sigma)
+        roots = edge_roots(self.topology, self.sigma)
+        return np.asarray(self.p_edge * np.sqrt(self.sigma_A) / roots)
 
     @functools.cached_property
     def node_limits(self) -> Vector:

@@ -1,19 +1,19 @@
 """The default rule: the valid parameters that reach an accuracy first, waiting included.
 
 **Rate.** Theorem 1 proves a factor ``1 - rho`` an iteration. What is measured (docs/tuning.md) is
-``min(2 rho, beta v)``, where ``v`` is the least probability with which a sample of vanishing norm is
-visited and ``beta`` lies between 1 and 1.5 depending on the data: no method forgets a sample's old
-dual before it visits it. A larger ``rho`` beyond that buys nothing, and the communications spent on
-it cost time.
+``min(2 rho, beta v)``, where ``v`` is the least probability with which a sample of vanishing norm
+is visited and ``beta`` lies between 1 and 1.5 depending on the data: no method forgets a sample's
+old dual before it visits it. A larger ``rho`` beyond that buys nothing, and the communications
+spent on it cost time.
 
 **Time.** The clock runs over a short schedule at a few values of ``p_comm``, with the same random
 numbers for all.
 
-**Choice.** Candidates differ in the scale ``c`` of ``mu_ij^2`` (SPEC 2.4b), in ``p_comm`` around the
-value that equalises the two rates, and in the nodes' shares (equal, or in proportion to what each
-needs); all use the projector form, whose ``sigma_A`` is never smaller. Taken is the one whose time,
-relative to the better one of ``paper`` and ``exact``, is least for the worst ``beta``. These two
-compete too, and at the typical ``beta`` the choice is never predicted slower than either.
+**Choice.** Candidates differ in the scale ``c`` of ``mu_ij^2`` (SPEC 2.4b), in ``p_comm`` around
+the value that equalises the two rates, and in the nodes' shares (equal, or in proportion to what
+each needs); all use the projector form, whose ``sigma_A`` is never smaller. Taken is the one whose
+time, relative to the better one of ``paper`` and ``exact``, is least for the worst ``beta``. These
+two compete too, and at the typical ``beta`` the choice is never predicted slower than either.
 """
 
 import dataclasses
