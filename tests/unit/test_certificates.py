@@ -62,7 +62,8 @@ def gap_by_duals(problem, theta, duals):
     """The part of the certificate that the given duals decide, without the other choice."""
     gaps, moved = 0.0, np.zeros(problem.n_features)
     for node in range(problem.n_nodes):
-        _, node_gaps, node_moved, _ = node_pass(problem, node, theta, duals)
+        own = duals[problem.offsets[node] : problem.offsets[node + 1]]
+        _, node_gaps, node_moved, _ = node_pass(problem, node, theta, own)
         gaps, moved = gaps + node_gaps, moved + node_moved
     residual = theta + moved / problem.total_sigma
     return gaps + problem.total_sigma / 2 * (residual @ residual)
@@ -173,7 +174,7 @@ def test_along_a_run_both_gaps_fall_below_1e_13_and_stay_above_the_error(loss):
     for block in adfs.Schedule.sample(parameters, 40_000).blocks(size=2_000):
         state = algorithm.step(state, block)
         theta = problem.sigma @ algorithm.output(state) / problem.total_sigma
-        duals = algorithm.duals(state)
+        duals = np.concatenate([algorithm.duals(state, node) for node in range(3)])
         gap = gap_by_duals(problem, theta, duals)
         missing = problem.objective(theta) - best.objective
         assert gap >= missing - 1e-14 * max(1.0, best.objective)
@@ -208,7 +209,8 @@ def test_the_relative_gap_divides_by_the_objective_where_it_exceeds_one():
 def test_the_sums_of_nodes_combine_to_the_certificate_of_the_whole():
     problem = make_problem("logistic")
     theta, duals = np.array([0.1, 0.2, -0.4]), np.full(problem.n_samples, -0.2)
-    parts = [node_pass(problem, node, theta, duals) for node in range(3)]
+    own = [duals[problem.offsets[node] : problem.offsets[node + 1]] for node in range(3)]
+    parts = [node_pass(problem, node, theta, own[node]) for node in range(3)]
     losses, gaps, moved, gradient = (sum(part[k] for part in parts) for k in range(4))
     whole = combine(losses, gaps, moved, gradient, theta, problem.total_sigma)
     assert whole == pytest.approx(certify(problem, theta, duals), rel=1e-14)

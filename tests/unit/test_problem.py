@@ -195,7 +195,10 @@ def test_a_problem_of_zero_rows_only_is_refused(weights):
 def test_a_row_whose_squared_norm_overflows_is_refused():
     X = np.ones((3, 2))
     X[1] = 1e200
-    with pytest.raises(DataError, match=r"Row 1 has a squared norm beyond 1e308; scale"):
+    with (
+        np.errstate(over="ignore"),
+        pytest.raises(DataError, match=r"Row 1 has a squared norm beyond 1e308; scale"),
+    ):
         adfs.Problem([(X, [0, 1, 1])])
 
 

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from numba import njit
 
 from adfs.kernels import rows as kernel
-from adfs.kernels.edge import Centres, multiply_out
+from adfs.kernels.edge import multiply_out
 from adfs.kernels.lazy import decay_table, power
 from adfs.problems.shards import as_rows
 
@@ -29,13 +29,13 @@ def run_norm2(rows, row):
 
 
 @njit
-def run_two_dots(rows, row, a, b, node):
-    return kernel.two_dots(rows, row, a, b, node)
+def run_two_dots(rows, row, pairs, node):
+    return kernel.two_dots(rows, row, pairs, node)
 
 
 @njit
-def run_two_axpys(rows, row, alpha, a, beta, b, node):
-    kernel.two_axpys(rows, row, alpha, a, beta, b, node)
+def run_two_axpys(rows, row, alpha, beta, pairs, node):
+    kernel.two_axpys(rows, row, alpha, beta, pairs, node)
 
 
 @njit
@@ -43,8 +43,8 @@ def run_prefetch(rows, row):
     kernel.prefetch_row(rows, row)
 
 
-COMPILED = (run_dot, run_axpy, run_norm2, run_two_dots, run_two_axpys)
-INTERPRETED = (kernel.dot, kernel.axpy, kernel.norm2, kernel.two_dots, kernel.two_axpys)
+COMPILED = (run_dot, run_axpy, run_norm2)
+INTERPRETED = (kernel.dot, kernel.axpy, kernel.norm2)
 
 
 def matrix(width, dtype=np.float64):
@@ -56,33 +56,55 @@ def matrix(width, dtype=np.float64):
 
 
 def stored(values, layout):
-    return as_rows(sp.csr_matrix(values) if layout == "csr" else values)
+    rows = as_rows(values if layout == "dense" else sp.csr_matrix(values))
+    return rows._replace(indices=rows.indices.astype(np.int64)) if "int64" in layout else rows
 
 
 @pytest.mark.parametrize("functions", [COMPILED, INTERPRETED], ids=["compiled", "interpreted"])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("layout", ["dense", "csr"])
 @pytest.mark.parametrize("width", WIDTHS)
-def test_row_arithmetic_is_that_of_numpy(width, layout, dtype, functions):
-    dot, axpy, norm2, two_dots, two_axpys = functions
+def test_dots_axpys_and_norms_are_those_of_numpy(width, layout, dtype, functions):
+    dot, axpy, norm2 = functions
     values = matrix(width, dtype)
     rows, exact = stored(values, layout), values.astype(np.float64)
-    rng = np.random.default_rng(1)
-    a, b = rng.normal(size=(2, 3, width))
-    for row in range(len(values)):
-        x = exact[row]
-        assert dot(rows, row, a[1]) == pytest.approx(x @ a[1], abs=1e-13)
+    a = np.random.default_rng(1).normal(size=width)
+    for row, x in enumerate(exact):
+        moved = a.copy()
+        axpy(rows, row, 2.5, moved)
+        assert dot(rows, row, a) == pytest.approx(x @ a, abs=1e-13)
         assert norm2(rows, row) == pytest.approx(x @ x, abs=1e-13)
-        assert two_dots(rows, row, a, b, 1) == pytest.approx((x @ a[1], x @ b[1]), abs=1e-13)
-        one, two, single = a.copy(), b.copy(), a[2].copy()
-        two_axpys(rows, row, 0.3, one, -1.7, two, 1)
-        axpy(rows, row, 2.5, single)
-        expected_one, expected_two = a.copy(), b.copy()
-        expected_one[1] += 0.3 * x
-        expected_two[1] -= 1.7 * x
-        np.testing.assert_allclose(one, expected_one, atol=1e-14)
-        np.testing.assert_allclose(two, expected_two, atol=1e-14)
-        np.testing.assert_allclose(single, a[2] + 2.5 * x, atol=1e-14)
+        np.testing.assert_allclose(moved, a + 2.5 * x, atol=1e-14)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("layout", ["dense", "csr", "csr int64"])
+@pytest.mark.parametrize("width", WIDTHS)
+def test_vector_instructions_compute_what_numpy_computes(width, layout, dtype):
+    """On a node's interleaved pairs; the other nodes' are not touched."""
+    values = matrix(width, dtype)
+    rows, exact = stored(values, layout), values.astype(np.float64)
+    pairs = np.random.default_rng(1).normal(size=(3, 2 * width))
+    s, delta = pairs[1, ::2].copy(), pairs[1, 1::2].copy()
+    for row, x in enumerate(exact):
+        found = run_two_dots(rows, row, pairs, 1)
+        assert found == pytest.approx((x @ s, x @ delta), abs=1e-13)
+        moved = pairs.copy()
+        run_two_axpys(rows, row, 0.3, -1.7, moved, 1)
+        np.testing.assert_allclose(moved[1, ::2], s + 0.3 * x, atol=1e-14)
+        np.testing.assert_allclose(moved[1, 1::2], delta - 1.7 * x, atol=1e-14)
+        assert np.array_equal(moved[::2], pairs[::2])
+
+
+@pytest.mark.parametrize("layout", ["dense", "csr"])
+def test_a_row_gives_the_same_bits_wherever_it_stands(layout):
+    """No sum depends on alignment or on a row's neighbours."""
+    values = np.random.default_rng(2).normal(size=(1, 37))
+    pairs = np.random.default_rng(3).normal(size=(1, 74))
+    alone = run_two_dots(stored(values, layout), 0, pairs, 0)
+    for before in range(1, 6):
+        shifted = stored(np.vstack([np.ones((before, 37)), values]), layout)
+        assert run_two_dots(shifted, before, pairs, 0) == alone
 
 
 @pytest.mark.parametrize("layout", ["dense", "csr"])
@@ -126,6 +148,7 @@ def test_idle_factors_are_powers_of_r(rho):
 
 
 def test_a_row_is_multiplied_out_alone():
-    centres = Centres(np.ones((3, 4)), np.ones((3, 4)), np.ones(3), np.zeros(3, np.int64))
-    multiply_out(centres.delta, 1, 1e-3)
-    np.testing.assert_array_equal(centres.delta[:, 0], [1.0, 1e-3, 1.0])
+    pairs = np.ones((3, 6))
+    multiply_out(pairs, 1, 1e-3)
+    np.testing.assert_array_equal(pairs[1], [1.0, 1e-3] * 3)
+    assert (pairs[::2] == 1.0).all()

@@ -34,6 +34,13 @@ WEIGHTS = {
 }
 
 
+@pytest.fixture(autouse=True)
+def hashing_may_wrap_around():
+    """NumPy reports it where the kernels run uncompiled."""
+    with np.errstate(over="ignore"):
+        yield
+
+
 def uniforms(key, count, start=0):
     return np.array([sampling.uniform(np.uint64(key), t) for t in range(start, start + count)])
 
@@ -136,9 +143,7 @@ def test_a_table_inside_a_longer_one_is_drawn_from_its_start():
         assert inside == sampling.alias_draw(alias_table(second), 0, 4, u)
 
 
-@pytest.mark.parametrize(
-    "bad", [[], [0.0, 0.0], [1.0, -1e-9], [np.nan, 1.0], [np.inf, 1.0], [1e308] * 2]
-)
+@pytest.mark.parametrize("bad", [[], [0.0, 0.0], [1.0, -1e-9], [np.nan, 1.0], [np.inf, 1.0]])
 def test_weights_that_are_no_weights_are_refused(bad):
     with pytest.raises(ParameterError, match="must be finite, >= 0 and not all zero"):
         alias_table(np.array(bad))
@@ -213,12 +218,12 @@ def test_two_seeds_differ_and_one_seed_repeats():
 def test_a_sample_comes_from_its_nodes_own_stream_at_the_events_index():
     problem = heterogeneous_problem()
     parameters = adfs.Parameters.choose(problem, how="exact")
-    weights, n_edges = parameters.importance(), len(parameters.edges)
+    n_edges = len(parameters.edges)
     events = Drawer(parameters, seed=3).draw(70, 570)
     for t, which, sample in zip(range(70, 570), events.which, events.sample, strict=True):
         if which >= n_edges:
             node = which - n_edges
-            own = weights[problem.offsets[node] : problem.offsets[node + 1]]
+            own = parameters.importance_of(int(node))
             u = sampling.uniform(stream_key(3, f"samples/{node}"), t)
             assert sample == sampling.alias_draw(alias_table(own), 0, len(own), u)
 
@@ -235,9 +240,9 @@ def test_a_nodes_samples_do_not_depend_on_the_other_nodes_data():
         offsets = np.concatenate([[0], law.offsets[1:] + law.offsets[1]])
 
         @staticmethod
-        def importance():
-            weights = law.importance()
-            return np.concatenate([weights[: law.offsets[1]], weights])
+        def importance_of(node):
+            weights = law.importance_of(node)
+            return np.tile(weights, 2) if node == 0 else weights
 
     mine, theirs = Drawer(law, 5).draw(0, 20_000), Drawer(Other(), 5).draw(0, 20_000)
     at_three = mine.which == len(law.edges) + 3
@@ -252,8 +257,8 @@ def test_a_node_that_computes_without_samples_is_refused():
         edges, p_edge, p_node, offsets = law.edges, law.p_edge, law.p_node, law.offsets
 
         @staticmethod
-        def importance():
-            return np.zeros(law.offsets[-1])
+        def importance_of(node):
+            return np.zeros_like(law.importance_of(node))
 
     with pytest.raises(ParameterError, match="not all zero"):
         Drawer(Empty(), 0)

@@ -56,7 +56,7 @@ class Stub:
     def output(self, state):
         return np.full(self.shape, self.models(state))
 
-    def duals(self, state):
+    def duals(self, state, node):
         return None
 
     def counts(self, events):
@@ -200,6 +200,15 @@ def test_the_callback_is_told_of_every_evaluation():
     assert [each.idealized_time for each in seen] == result.trace["idealized_time"]
     assert {each.tol for each in seen} == {1e-9}
     assert np.array_equal(seen[-1].reading.thetas, result.thetas)
+
+
+def test_evaluations_come_as_often_as_asked():
+    result = solve(make_problem(), tol=1e-300, max_iter=1_000, evaluate_every=300)
+    assert result.trace["iteration"] == [0, 300, 600, 900, 1_000]
+    often, seldom = (
+        solve(make_problem(), tol=1e-300, max_iter=1_000, evaluate_every=k) for k in (7, 1_000)
+    )
+    assert np.array_equal(often.thetas, seldom.thetas)
 
 
 def test_an_error_in_a_callback_comes_out_and_signals_are_as_before():
@@ -370,6 +379,8 @@ def test_a_loss_that_is_not_smooth_is_refused_with_a_sentence(loss):
         ({"tol": 0.0}, "tol=0 must be > 0"),
         ({"max_iter": 2.5}, "max_iter=2.5 must be a whole number"),
         ({"time_limit": 0.0}, "time_limit=0 s must be > 0"),
+        ({"evaluate_every": 0}, "evaluate_every=0 must be a whole number of events >= 1"),
+        ({"evaluate_every": 2.5}, "evaluate_every=2.5 must be a whole number of events >= 1"),
         ({"seed": -1}, "seed=-1 must be a whole number >= 0"),
     ],
 )

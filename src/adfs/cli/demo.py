@@ -42,7 +42,7 @@ def run(args: argparse.Namespace) -> int:
     output.emit(f"Breast cancer data, {len(y)} samples x {X.shape[1]} features, on a "
                 f"{SIDE}x{SIDE} grid of nodes; C = {C:g}, tau = {TAU:g}.\n")  # fmt: skip
     problem.optimum()  # makes the distance to it known to the trace
-    result = solve(problem, tol=TOL, tau=TAU)
+    result = solve(problem, tol=TOL, tau=TAU, evaluate_every=2_000)  # a smooth curve
     model = Model.from_result(result, problem, command="adfs demo")
     output.write(str(folder / "model.npz"), model.to_bytes())
     with output.writing(str(folder / "trace.csv")) as place:

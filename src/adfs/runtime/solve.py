@@ -123,13 +123,17 @@ def solve(
     """
     started = time.perf_counter()
     stopping = Stopping(tol, max_iter, time_limit)
+    if evaluate_every is not None and not (evaluate_every >= 1 and evaluate_every % 1 == 0):
+        raise ParameterError(
+            f"evaluate_every={evaluate_every} must be a whole number of events >= 1, or None."
+        )
     name = "adfs" if algorithm == "auto" else algorithm
     delays = delays or Delays(tau=tau)
     chosen = _parameters(problem, parameters, tau, clock, delays)
     run = Run(
         problem, get_algorithm(name)(problem, chosen), chosen, Drawer(chosen, seed),
         Clock(chosen.edges, problem.n_nodes, delays, clock), stopping,
-        None if warm_start is None else problem.vector(warm_start), evaluate_every or 0,
+        None if warm_start is None else problem.vector(warm_start), int(evaluate_every or 0),
     )  # fmt: skip
     setup_time = time.perf_counter() - started
     with Interrupts(signals) as interrupts, terminal_progress(progress) as show:

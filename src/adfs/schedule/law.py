@@ -48,11 +48,13 @@ class Drawer:
         """Events ``start`` to ``stop``."""
         which = np.empty(stop - start, np.int32)
         sample = np.full(stop - start, -1, np.int32)
-        sampling.draw_which(which, start, self._key, self._table)
-        if self._with_samples:
-            sampling.draw_samples(
-                sample, which, start, self.n_edges, self._node_keys, self._tables, self._offsets
-            )
+        # Hashing wraps around 2^64, which NumPy reports when kernels run uncompiled.
+        with np.errstate(over="ignore"):
+            sampling.draw_which(which, start, self._key, self._table)
+            if self._with_samples:
+                sampling.draw_samples(
+                    sample, which, start, self.n_edges, self._node_keys, self._tables, self._offsets
+                )
         return Events(start, which, sample)
 
 

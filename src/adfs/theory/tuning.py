@@ -64,7 +64,7 @@ def tune(setting: Setting, p_comm: float | None, mu_scale: float | None) -> Para
     entries.sort(key=lambda entry: float(np.max(entry.times / goal)))
     finalists = [_finished(setting, entry) for entry in entries[:FINALISTS]]
     if p_comm is None and mu_scale is None:
-        finalists += baselines
+        finalists += [*baselines, exact(setting, projector=True)]
     times = [predicted_times(each, setting) for each in finalists]
     best = _best(times, goal)
     return dataclasses.replace(
