@@ -54,6 +54,8 @@ def logistic_prox(w, q, eta, target, m, p):
     k = q * w - 4.0 * eta
     low = (target + min(0.0, k)) / eta
     high = (target + max(0.0, k)) / eta
+    if m == 0.0:
+        p = 0.5
     known = 0.0 < p < 1.0 and low <= m <= high
     m = min(high, max(low, m))
     previous = high - low

@@ -203,6 +203,10 @@ def relative_divergence(x):
         return (1.0 + x) * math.log1p(x) - x
     # Horner on sum_k (-x)^k / (k (k - 1)), as many terms as the size of x asks for.
     total = 0.0
-    for k in range(14 if abs(x) > 2e-3 else 7, 1, -1):
-        total = total * -x + 1.0 / (k * (k - 1.0))
+    if abs(x) <= 2e-3:
+        for k in range(7, 1, -1):
+            total = total * -x + 1.0 / (k * (k - 1.0))
+    else:
+        for k in range(14, 1, -1):
+            total = total * -x + 1.0 / (k * (k - 1.0))
     return x * x * total

@@ -18,7 +18,7 @@ DOUBLE = ir.DoubleType()
 INT = ir.IntType(64)
 LANE = ir.IntType(32)
 FEATURES = 4  # features in a chunk of a dense row: eight lanes, s and delta alternating
-UNROLL = 4  # non-zeros of a sparse row with partial sums of their own
+TURNS = 4  # partial sums over the non-zeros of a sparse row
 
 
 def _doubles(lanes):
@@ -146,22 +146,20 @@ def _dense_axpys(context, builder, signature, args):
 
 
 def _csr_dots(context, builder, signature, args):
-    """Four partial sums over non-zeros in turn, the rest into the first, then a fixed tree."""
+    """Partial sums take turns, one non-zero each, and are joined by a fixed tree.
+
+    One loop without a remainder: a sparse row's length is anybody's guess, and each loop more would
+    cost a mispredicted branch.
+    """
     values, indices = (_Array(context, builder, signature.args[k], args[k]) for k in (0, 1))
-    first, last = args[2], args[3]
     pairs = _Array(context, builder, signature.args[4], args[4], args[5])
-    cells = [_cell(builder, 2) for _ in range(UNROLL)]
-
-    def visit(k, cell):
-        _accumulate(builder, cell, _times_pairs(builder, values.load(k), pairs, indices.load(k), 2))
-
-    count = builder.and_(builder.sub(last, first), INT(-UNROLL))
-    full = builder.add(first, count)
-    with _loop(builder, first, full, UNROLL) as (k, _):
-        for lane, cell in enumerate(cells):
-            visit(builder.add(k, INT(lane)), cell)
-    with _loop(builder, full, last, 1) as (k, _):
-        visit(k, cells[0])
+    cells = [_cell(builder, 2) for _ in range(TURNS)]
+    with _loop(builder, args[2], args[3], 1) as (k, _):
+        product = _times_pairs(builder, values.load(k), pairs, indices.load(k), 2)
+        sums = [builder.load(cell) for cell in cells]
+        turned = [*sums[1:], builder.fadd(sums[0], product)]
+        for cell, value in zip(cells, turned, strict=True):
+            builder.store(value, cell)
     sums = [builder.load(cell) for cell in cells]
     total = builder.fadd(builder.fadd(sums[0], sums[1]), builder.fadd(sums[2], sums[3]))
     return _two_results(context, builder, signature, total)

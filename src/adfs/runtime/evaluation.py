@@ -38,7 +38,8 @@ def read(problem: Problem, algorithm: Algorithm[Any], state: Any) -> Reading:
         found = _certificate(problem, algorithm, state, theta)
         spread = float(np.sqrt(np.mean(np.sum((thetas - theta) ** 2, axis=1))))
         missing = _suboptimality(problem, thetas)
-    return Reading(theta, thetas, found.objective, found.duality_gap, missing, spread)
+    objective, gap = float(found.objective), float(found.duality_gap)
+    return Reading(theta, thetas, objective, gap, missing, spread)
 
 
 def _certificate(
