@@ -19,14 +19,17 @@ _HOMES = {
     "Result": "adfs.runtime.solve",
     "AdfsError": "adfs.errors",
 }
-__all__ = ["algorithms", "datasets", *_HOMES]
+_ROOMS = {
+    "algorithms": "adfs.algorithms",  # calling it lists the registered names
+    "datasets": "adfs.problems.datasets",
+    "generators": "adfs.problems.generators",
+}
+__all__ = [*_HOMES, *_ROOMS]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "datasets":
-        return importlib.import_module("adfs.problems.datasets")
-    if name == "algorithms":  # the room; calling it lists the registered names
-        return importlib.import_module("adfs.algorithms")
+    if name in _ROOMS:
+        return importlib.import_module(_ROOMS[name])
     if name not in _HOMES:
         raise AttributeError(f"module 'adfs' has no attribute {name!r}")
     return getattr(importlib.import_module(_HOMES[name]), name)

@@ -134,6 +134,12 @@ def test_the_trace_has_its_columns_and_ends_where_the_run_did(adfs, dense):
     assert float(rows[-1]["duality_gap"]) == record["duality_gap"]
 
 
+def test_evaluations_come_as_often_as_asked(adfs, dense):
+    options = ("--trace", "t.csv", "--evaluate-every", "500", "--max-iter", "2200", "--tol", "1e-30")
+    assert adfs("train", dense[0], *options).code == 3
+    assert [int(row["iteration"]) for row in rows_of("t.csv")] == [0, 500, 1000, 1500, 2000, 2200]
+
+
 def test_the_test_file_is_judged_by_the_model(adfs, dense, home):
     name, X, y = dense
     save_npz("test.npz", X[::2], y[::2])

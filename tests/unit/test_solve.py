@@ -296,7 +296,7 @@ def test_a_run_that_blows_up_has_diverged_long_before_it_overflows(loss, stub):
 def test_a_run_that_is_no_longer_a_number_has_diverged(value, stub):
     name = stub(models=lambda t: value if t > 0 else 0.0)
     result = solve(make_problem(), name, max_iter=10_000)
-    assert (result.status, result.iterations) == ("diverged", 2_000)
+    assert (result.status, len(result.trace)) == ("diverged", 2)  # at the first look
 
 
 def test_a_start_that_is_no_number_has_diverged_at_once(stub):

@@ -49,11 +49,11 @@ class Adfs:
             edges=parameters.edges,
             edge_eta=parameters.edge_eta,
             edge_push=parameters.edge_push,
-            sigma=problem.sigma,
+            inverse_sigma=1.0 / problem.sigma,
             eta_ratio=parameters.eta_ratio,
             offsets=problem.offsets,
             loss=problem.loss.code,
-            max_curvature=problem.loss.max_curvature,
+            inverse_curvature=1.0 / problem.loss.max_curvature,
         )
         self._messages = np.empty((2, problem.n_features))
 

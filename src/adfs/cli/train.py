@@ -54,6 +54,12 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--max-iter", type=options.whole(0), metavar="N", help="most events")
     group.add_argument("--time-limit", type=float, metavar="S", help="most seconds in the loop")
+    group.add_argument(
+        "--evaluate-every",
+        type=options.whole(1),
+        metavar="N",
+        help="events between evaluations, for a fine trace (default: as few as the stop needs)",
+    )
     options.add_seed(group)  # type: ignore[arg-type]
     group.add_argument(
         "--engine",
@@ -162,6 +168,7 @@ def _solve(args: argparse.Namespace, problem: "Problem", theta: "Vector | None")
         problem, args.algorithm, args.tol, args.max_iter, args.time_limit, args.tau, args.clock,
         args.parameters, args.seed, args.leaving.repeat,
         progress=False if args.quiet else None, signals=SIGNALS, warm_start=theta,
+        evaluate_every=args.evaluate_every,
     )  # fmt: skip
 
 

@@ -40,11 +40,11 @@ class Network(NamedTuple):
     edges: np.ndarray  # (E, 2)
     edge_eta: np.ndarray  # eta~_kl = rho mu_kl^2 / (sigma_A p_kl)
     edge_push: np.ndarray  # c_kl = rho R_kl / p_kl
-    sigma: np.ndarray
+    inverse_sigma: np.ndarray
     eta_ratio: np.ndarray  # eta~_ij = eta_ratio_i c_ij w_ij q_ij, that is alpha_i l''max / sigma_A
     offsets: np.ndarray  # first row of each node
     loss: int
-    max_curvature: float  # l''max
+    inverse_curvature: float  # 1 / l''max
 
 
 @njit(cache=True, _nrt=False, forceinline=True)
@@ -57,10 +57,12 @@ def local_update(t, node, row, rows, lines, centres, network, decay):
     w_virtual = 0.5 * (lines[row, SUM] - difference)
 
     along_s, along_delta = two_dots(rows, row, centres.pairs, node)
-    prediction = 0.5 * (along_s + scale * along_delta) / network.sigma[node]
+    prediction = 0.5 * (along_s + scale * along_delta) * network.inverse_sigma[node]
     eta = network.eta_ratio[node] * push * weight * norm2
-    u = norm2 * w_virtual + eta * (prediction - y_virtual / (weight * network.max_curvature))
-    last_dual = 0.5 * (lines[row, SUM] - lines[row, DIFFERENCE])
+    inverse_weight = 1.0 / weight
+    flat = y_virtual * inverse_weight * network.inverse_curvature
+    u = norm2 * w_virtual + eta * (prediction - flat)
+    last_dual = 0.5 * inverse_weight * (lines[row, SUM] - lines[row, DIFFERENCE])
     coefficient, warm = dual_prox(
         network.loss, lines[row, LABEL], weight, norm2, eta, u, lines[row, WARM], last_dual
     )
@@ -92,10 +94,10 @@ def offer(t, node, centres, network, decay, messages, slot):
     """Bring a centre up to iteration ``t`` and write ``y_t / sigma`` into ``messages[slot]``."""
     pairs = centres.pairs
     scale = centres.scale[node] * power(decay, t + 1 - centres.last[node])
-    sigma = network.sigma[node]
+    half = 0.5 * network.inverse_sigma[node]
     for k in range(messages.shape[1]):
         pairs[node, 2 * k + 1] *= scale
-        messages[slot, k] = 0.5 * (pairs[node, 2 * k] + pairs[node, 2 * k + 1]) / sigma
+        messages[slot, k] = half * (pairs[node, 2 * k] + pairs[node, 2 * k + 1])
     centres.scale[node] = 1.0
     centres.last[node] = t + 1
 

@@ -20,18 +20,19 @@ from numba import njit
 from adfs.kernels.scalar import ABSOLUTE, HUBER, LOGISTIC, SQUARED, SQUARED_HINGE
 
 MAX_STEPS = 200
-CLOSE = 2e-3  # CLOSE^6 is below the rounding error: a fifth-order step from there is exact
-NEAR = 0.3  # where the fifth-order step beats Halley's
+CLOSE = 6e-3  # a fifth-order step from within this reach is exact to rounding (2e-16)
+NEAR = 1.0  # where the fifth-order step beats Halley's
+SURE = 1e-9  # below, a remembered p has lost digits to the sum it was kept in
 
 
 @njit(cache=True, _nrt=False, forceinline=True)
 def dual_prox(code, b, w, q, eta, u, warm, dual):
     """Solve the proximal equation; return ``(c, s)``.
 
-    ``warm`` is the ``s`` of the last time and ``dual`` the ``c`` it gave, 0 if there was none.
+    ``warm`` is the ``s`` of the last time and ``dual`` the ``c / w`` it gave, 0 if there was none.
     """
     if code == LOGISTIC:
-        p, margin = logistic_prox(w, q, eta, b * u, b * warm, -b * dual / w)
+        p, margin = logistic_prox(w, q, eta, b * u, b * warm, -b * dual)
         return -b * w * p, b * margin
     if code == SQUARED:
         return (u - eta * b) / q, warm
@@ -45,18 +46,34 @@ def dual_prox(code, b, w, q, eta, u, warm, dual):
 def logistic_prox(w, q, eta, target, m, p):
     """Margin ``m`` with ``eta m - k p = target``, ``p = sigmoid(-m)``, ``k = q w - 4 eta``.
 
-    Starts from the last margin and its ``p`` (not positive if unknown), so that a first step needs
-    no exponential. All derivatives of a sigmoid are polynomials in ``p``: near the solution a step
-    of fifth order costs a few products, and ends the search. Farther away Halley's step is taken,
-    inside a bracket that shrinks at every step; a step that leaves the bracket, or does not halve
-    the one before, is replaced by a bisection.
+    Starts from the last margin and its ``p`` (not positive if unknown). All derivatives of a sigmoid
+    are polynomials in ``p``: near the solution one step of fifth order ends the search, without an
+    exponential.
     """
     k = q * w - 4.0 * eta
+    if p > SURE:
+        spread = p * (1.0 - p)
+        slope = eta + k * spread
+        inverse = 1.0 / slope
+        newton = (k * p + target - eta * m) * inverse
+        if abs(newton) * (slope + abs(k) * spread) <= CLOSE * slope:
+            step = fifth_order_step(newton, k * inverse, p, spread)
+            return moved_sigmoid(p, spread, step), m + step
+    return logistic_search(k, eta, target, m, p)
+
+
+@njit(cache=True, _nrt=False)
+def logistic_search(k, eta, target, m, p):
+    """The same from afar: fifth-order or Halley's steps inside a bracket.
+
+    The bracket shrinks at every step; a step that leaves it, or does not halve the one before, is
+    replaced by a bisection.
+    """
     low = (target + min(0.0, k)) / eta
     high = (target + max(0.0, k)) / eta
     if m == 0.0:
         p = 0.5
-    known = 0.0 < p < 1.0 and low <= m <= high
+    known = SURE < p < 1.0 and low <= m <= high
     m = min(high, max(low, m))
     previous = high - low
     spread = p * (1.0 - p)

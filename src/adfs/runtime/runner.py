@@ -34,13 +34,14 @@ class Progress:
 Callback = Callable[[Progress], Any]
 
 
-def evaluation_interval(problem: Problem, parameters: Parameters) -> int:
-    """Events between evaluations: theory's factor e^2, and never less than a pass over the data.
+def events_to_next_evaluation(rho: float, left: float, slope: float) -> int:
+    """Events until a look is worth its cost, which is about that of a pass over the data.
 
-    An evaluation costs a good part of a pass, and there is little to see in between.
+    As many as the remaining ``left`` factors e need at the ``slope`` seen last, which lies between
+    once and twice theory's (docs/tuning.md); at least one and at most six of theory's factors e.
     """
-    one_pass = problem.n_samples / max(parameters.p_comp, 1e-3)
-    return max(SHORTEST_INTERVAL, math.ceil(one_pass), math.ceil(2.0 / parameters.rho))
+    events = 1.1 * left / min(2.0 * rho, max(rho, slope))
+    return max(SHORTEST_INTERVAL, math.ceil(min(6.0 / rho, max(1.0 / rho, events))))
 
 
 @dataclass
@@ -63,7 +64,7 @@ class Run:
 
     def __post_init__(self) -> None:
         self.state = self.algorithm.init(self.warm_start)
-        self.interval = self.interval or evaluation_interval(self.problem, self.parameters)
+        self._left = (0, math.inf)  # the last evaluation: its iteration, and the factors e left
         self._warm_up()
 
     def _warm_up(self) -> None:
@@ -85,8 +86,17 @@ class Run:
             )  # fmt: skip
             if status is not None:
                 return status, reading
-            self.advance(min(budget, self.iteration + self.interval), interrupts)
+            self.advance(min(budget, self.iteration + self._events_to_go(reading)), interrupts)
             reading = self.evaluate()
+
+    def _events_to_go(self, reading: Reading) -> int:
+        """A function of the readings so far, so that every engine looks at the same iterations."""
+        if self.interval:
+            return self.interval
+        left = math.log(reading.relative_gap / self.stopping.tol)
+        slope = (self._left[1] - left) / max(1, self.iteration - self._left[0])
+        self._left = (self.iteration, left)
+        return events_to_next_evaluation(self.parameters.rho, left, slope)
 
     def advance(self, stop: int, interrupts: Interrupts) -> None:
         """Events up to ``stop``, or fewer if interrupted or out of time."""

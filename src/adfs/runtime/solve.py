@@ -115,7 +115,7 @@ def solve(
     Examples
     --------
     >>> import adfs
-    >>> X, y = adfs.datasets.two_gaussians(200, 5, seed=0)
+    >>> X, y = adfs.generators.two_gaussians(200, 5, seed=0)
     >>> problem = adfs.Problem(adfs.partition(X, y, 4), sigma=0.1)
     >>> result = adfs.solve(problem, tol=1e-8)
     >>> result.status, result.relative_gap < 1e-8

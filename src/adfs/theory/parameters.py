@@ -53,7 +53,7 @@ class Parameters:
     Examples
     --------
     >>> import adfs
-    >>> X, y = adfs.datasets.two_gaussians(40, 3, seed=0)
+    >>> X, y = adfs.generators.two_gaussians(40, 3, seed=0)
     >>> problem = adfs.Problem(adfs.partition(X, y, 4), topology=adfs.Topology.grid(2, 2))
     >>> parameters = adfs.Parameters.choose(problem, how="exact")
     >>> bool(0 < parameters.rho <= parameters.rho_limit)
