@@ -135,8 +135,8 @@ def test_the_trace_has_its_columns_and_ends_where_the_run_did(adfs, dense):
 
 
 def test_evaluations_come_as_often_as_asked(adfs, dense):
-    options = ("--trace", "t.csv", "--evaluate-every", "500", "--max-iter", "2200", "--tol", "1e-30")
-    assert adfs("train", dense[0], *options).code == 3
+    limits = ("--max-iter", "2200", "--tol", "1e-30")
+    assert adfs("train", dense[0], "--trace", "t.csv", "--evaluate-every", "500", *limits).code == 3
     assert [int(row["iteration"]) for row in rows_of("t.csv")] == [0, 500, 1000, 1500, 2000, 2200]
 
 

@@ -46,9 +46,9 @@ def dual_prox(code, b, w, q, eta, u, warm, dual):
 def logistic_prox(w, q, eta, target, m, p):
     """Margin ``m`` with ``eta m - k p = target``, ``p = sigmoid(-m)``, ``k = q w - 4 eta``.
 
-    Starts from the last margin and its ``p`` (not positive if unknown). All derivatives of a sigmoid
-    are polynomials in ``p``: near the solution one step of fifth order ends the search, without an
-    exponential.
+    Starts from the last margin and its ``p`` (not positive if unknown). All derivatives of a
+    sigmoid are polynomials in ``p``: near the solution one step of fifth order ends the search,
+    without an exponential.
     """
     k = q * w - 4.0 * eta
     if p > SURE:
