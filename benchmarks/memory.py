@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-BASE = "import resource, numpy as np, adfs\n"
+BASE = "import numpy as np, adfs\n"
 LOAD = """
 from adfs.problems.partition import partition
 from adfs.problems.finite_sum import Problem
@@ -26,7 +26,11 @@ LONG = """
 schedule = Schedule.sample(Parameters.choose(problem, "exact"), 100_000_000)
 schedule.times(tau=5.0)
 """
-REPORT = "\nprint(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+# VmHWM, not ru_maxrss: a child inherits the latter from the process that started it.
+REPORT = """
+lines = open("/proc/self/status").read().splitlines()
+print(next(line.split()[1] for line in lines if line.startswith("VmHWM")))
+"""
 
 
 def peak(code):

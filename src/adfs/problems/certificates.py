@@ -50,6 +50,8 @@ def certify_nodes(problem: Problem, theta: Vector, duals: Callable[[int], Vector
     """Certificate of ``theta`` with dual coefficients asked for node by node."""
     if not np.isfinite(theta).all():
         return Certificate(math.nan, math.nan)
+    if not theta.any() and not any(duals(node).any() for node in range(problem.n_nodes)):
+        return certify_zero(problem)
     losses, gaps = 0.0, 0.0
     dual_sum, gradient = np.zeros(problem.n_features), np.zeros(problem.n_features)
     for node in range(problem.n_nodes):
@@ -60,6 +62,22 @@ def certify_nodes(problem: Problem, theta: Vector, duals: Callable[[int], Vector
         dual_sum += node_dual_sum
         gradient += node_gradient
     return combine(losses, gaps, dual_sum, gradient, theta, problem.total_sigma)
+
+
+def certify_zero(problem: Problem) -> Certificate:
+    """Certificate of ``theta = 0`` with duals 0, where every run from nothing starts.
+
+    It needs no pass over the features, and does without the bound by the gradient.
+    """
+    losses, gaps = 0.0, 0.0
+    for node in range(problem.n_nodes):
+        rows = problem.node_rows(node)
+        node_losses, node_gaps = certificate.gap_at_zero(
+            problem.loss.code, problem.labels, problem.weights, problem.squared_norms,
+            rows.start, rows.stop,
+        )  # fmt: skip
+        losses, gaps = losses + node_losses, gaps + node_gaps
+    return Certificate(losses, gaps)
 
 
 def node_pass(
