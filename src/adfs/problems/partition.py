@@ -78,15 +78,13 @@ def partition(
                 f"{name} must have one entry a row of X, but there are {len(column)} for "
                 f"{X.shape[0]} rows; pass arrays of one length."
             )
-    rows = partition_rows(X.shape[0], n_nodes, how, seed, m, labels)
+    order, cuts = _dealt(X.shape[0], n_nodes, how, seed, m, labels)
     if how != "contiguous":
-        order = np.concatenate(rows)
         X, labels = X[order], labels[order]
         heavy = None if heavy is None else heavy[order]
-    cuts = itertools.pairwise(np.cumsum([0] + [len(part) for part in rows]).tolist())
     return [
         Shard(_row_view(X, a, b), labels[a:b], None if heavy is None else heavy[a:b])
-        for a, b in cuts
+        for a, b in itertools.pairwise(cuts)
     ]
 
 
@@ -114,19 +112,31 @@ def partition_rows(
     >>> [part.tolist() for part in partition_rows(5, 2, "contiguous")]
     [[0, 1, 2], [3, 4]]
     """
+    order, cuts = _dealt(n_samples, n_nodes, how, seed, m, y)
+    return [order[a:b] for a, b in itertools.pairwise(cuts)]
+
+
+def _dealt(
+    n_samples: int, n_nodes: int, how: str, seed: int, m: int | None, y: ArrayLike | None
+) -> tuple[NDArray[np.int64], list[int]]:
+    """All nodes' row numbers in one array, and where each node's begin and end."""
     _check(n_samples, n_nodes, how, m)
     if how == "draw":
-        return [_draw(n_samples, m or 0, seed, node) for node in range(n_nodes)]
-    if how == "even":
-        parts = np.array_split(generator(seed, "partition/even").permutation(n_samples), n_nodes)
-        for part in parts:
-            part.sort()
-        return parts
+        rows = [_draw(n_samples, m or 0, seed, node) for node in range(n_nodes)]
+        return np.concatenate(rows), list(range(0, n_nodes * (m or 0) + 1, m or 1))
+    # As np.array_split cuts: the first nodes get one row more.
+    cuts = [node * (n_samples // n_nodes) + min(node, n_samples % n_nodes)
+            for node in range(n_nodes + 1)]  # fmt: skip
+    if how == "contiguous":
+        return np.arange(n_samples), cuts
     if how == "sorted":
         if y is None:
             raise ParameterError("how='sorted' needs the labels, but y is None; pass y.")
-        return np.array_split(np.argsort(np.asarray(y), kind="stable"), n_nodes)
-    return np.array_split(np.arange(n_samples), n_nodes)
+        return np.argsort(np.asarray(y), kind="stable"), cuts
+    order = generator(seed, "partition/even").permutation(n_samples)
+    for a, b in itertools.pairwise(cuts):
+        order[a:b].sort()
+    return order, cuts
 
 
 def _check(n_samples: int, n_nodes: int, how: str, m: int | None) -> None:
