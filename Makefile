@@ -38,5 +38,8 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[bench]" || true
 	$(BIN)/python benchmarks/run.py
 
+figures: $(VENV)/.demo
+	$(BIN)/python benchmarks/figures.py
+
 clean:
-	rm -rf $(VENV) demo-out build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) demo-out figures-out bench-out build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache

@@ -135,7 +135,8 @@ class Adfs:
 
     def counts(self, events: Events) -> Counts:
         """An exchange is two messages of d numbers."""
-        n_exchanges = int(np.count_nonzero(events.which < len(self.network.edges)))
+        n_edges = len(self.network.edges)
+        n_exchanges = int(np.count_nonzero(events.which < n_edges)) if n_edges else 0
         n_prox = len(events.which) - n_exchanges
         size = 2 * n_exchanges * 8 * self.problem.n_features
         return Counts(n_prox=n_prox, n_comm=2 * n_exchanges, bytes=size)

@@ -38,10 +38,10 @@ def events_to_next_evaluation(rho: float, left: float, slope: float) -> int:
     """Events until a look is worth its cost, which is about that of a pass over the data.
 
     As many as the remaining ``left`` factors e need at the ``slope`` seen last, which lies between
-    once and twice theory's (docs/tuning.md); at least one and at most six of theory's factors e.
+    once and twice theory's (docs/tuning.md); at least one and at most eight of theory's factors e.
     """
     events = 1.1 * left / min(2.0 * rho, max(rho, slope))
-    return max(SHORTEST_INTERVAL, math.ceil(min(6.0 / rho, max(1.0 / rho, events))))
+    return max(SHORTEST_INTERVAL, math.ceil(min(8.0 / rho, max(1.0 / rho, events))))
 
 
 @dataclass
