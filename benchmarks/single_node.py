@@ -141,7 +141,26 @@ def main(patience=60.0):
     return results
 
 
+def paired(runs, name="reuters-money-fx", sigma=1.0):
+    """ADFS over liblinear's dual solver, run in turns: median and range of the ratios."""
+    both = {key: SOLVERS[key] for key in ("adfs", "liblinear-dual")}
+    ratios = []
+    for _ in range(runs):
+        table = compare(name, sigma, None, 20.0, both)
+        ratios.append([table["adfs"][t] / table["liblinear-dual"][t] for t in TARGETS])
+    low, middle, high = np.quantile(ratios, [0.0, 0.5, 1.0], axis=0)
+    for k, target in enumerate(TARGETS):
+        spread = f"{low[k]:.2f} to {high[k]:.2f} in {runs} runs"
+        print(f"{name} to {target:.0e}: adfs / liblinear-dual median {middle[k]:.2f}, {spread}")
+    return {"median": middle.tolist(), "least": low.tolist(), "most": high.tolist()}
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--paired", type=int, help="only adfs against liblinear, so many runs")
     parser.add_argument("--patience", type=float, default=60.0, help="seconds a solver may spend")
-    main(parser.parse_args().patience)
+    options = parser.parse_args()
+    if options.paired:
+        paired(options.paired)
+    else:
+        main(options.patience)

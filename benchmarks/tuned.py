@@ -1,8 +1,13 @@
-"""Idealized time to a relative gap of 1e-8: `tuned` against `paper`, `exact` and `projector`."""
+"""Idealized time to a relative gap of 1e-8: `tuned` against `paper`, `exact` and `projector`.
+
+The rule `tuned` was made while looking at `gaussians`; the other problems were chosen afterwards
+and judge it from outside.
+"""
 
 import argparse
 
 import numpy as np
+import scipy.sparse as sp
 
 import adfs
 from adfs.problems.generators import two_gaussians
@@ -17,9 +22,49 @@ def make_problem(graph, m, seed=3):
     """Two Gaussians, a tenth of the rows shrunk a hundredfold so that eta~ > L occurs."""
     topology = adfs.Topology.parse(graph)
     X, y = two_gaussians(topology.n_nodes * m, 10, seed=1, separation=1.0, condition=10.0)
-    small = np.random.default_rng(seed).random(len(X)) < 0.1
-    X = np.where(small[:, None], 1e-2 * X, X)
+    X = _with_small_rows(X, seed)
     return adfs.Problem(adfs.partition(X, y, topology.n_nodes), sigma=1.0, topology=topology)
+
+
+def make_real(name, sigma):
+    """Maker of problems from real rows, ``m`` a node, drawn with overlap as in the paper."""
+
+    def make(graph, m):
+        topology = adfs.Topology.parse(graph)
+        X, y = adfs.datasets.load(name)
+        X = _with_small_rows(X, 3)
+        shards = adfs.partition(X, y, topology.n_nodes, how="draw", m=m)
+        return adfs.Problem(shards, sigma=sigma, topology=topology)
+
+    return make
+
+
+def make_unequal(graph, m):
+    """Nodes with m / 5 to 2 m samples and regularisation between 0.1 and 1."""
+    topology = adfs.Topology.parse(graph)
+    random = np.random.default_rng(11)
+    sizes = random.integers(m // 5, 2 * m, topology.n_nodes)
+    X, y = two_gaussians(int(sizes.sum()), 10, seed=2, separation=1.0, condition=10.0)
+    X = _with_small_rows(X, 3)
+    cuts = np.cumsum(sizes)[:-1]
+    shards = list(zip(np.split(X, cuts), np.split(y, cuts), strict=True))
+    sigma = random.uniform(0.1, 1.0, topology.n_nodes)
+    return adfs.Problem(shards, sigma=sigma, topology=topology)
+
+
+def _with_small_rows(X, seed):
+    """A tenth of the rows shrunk a hundredfold, so that eta~ > L occurs."""
+    small = np.random.default_rng(seed).random(X.shape[0]) < 0.1
+    scale = np.where(small, 1e-2, 1.0)
+    return X * scale[:, None] if isinstance(X, np.ndarray) else sp.diags(scale) @ X
+
+
+PROBLEMS = {
+    "gaussians": make_problem,
+    "higgs": make_real("higgs", 1.0),
+    "a9a": make_real("a9a", 0.1),
+    "unequal": make_unequal,
+}
 
 
 def time_to(result, tol):
@@ -54,13 +99,14 @@ def median_times(problem, tau, clock, n_seeds):
     return times, chosen
 
 
-def main(m=100, n_seeds=5, clocks=("nonblocking", "rendezvous")):
+def main(m=100, n_seeds=5, clocks=("nonblocking", "rendezvous"), problem_name="gaussians"):
     """Print the table of gains in Markdown; returns the rows."""
+    print(f"problem: {problem_name}\n")
     print("| graph | tau | clock | paper | exact | projector | tuned | paper / tuned | "
           "exact / tuned | p_comm paper, tuned |\n|" + "---|" * 10)  # fmt: skip
     rows = []
     for graph in GRAPHS:
-        problem = make_problem(graph, m)
+        problem = PROBLEMS[problem_name](graph, m)
         for tau in TAUS:
             for clock in clocks:
                 times, chosen = median_times(problem, tau, clock, n_seeds)
@@ -80,5 +126,6 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--m", type=int, default=100)
     parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--problem", choices=list(PROBLEMS), default="gaussians")
     options = parser.parse_args()
-    main(options.m, options.seeds)
+    main(options.m, options.seeds, problem_name=options.problem)

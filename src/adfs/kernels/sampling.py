@@ -106,9 +106,6 @@ def alias_draw(table, start, size, u):
 def draw_which(which, start, key, table):
     """The shared stream: an edge (``< E``) or ``E + node`` for each event from ``start`` on."""
     size = table.size
-    if size == 1:  # a single node has no choice
-        which[:] = 0
-        return
     for k in range(which.size):
         which[k] = alias_draw(table, 0, size, uniform(key, start + k))
 

@@ -12,13 +12,7 @@ from adfs.losses import Loss
 def encode(targets: NDArray[Any], loss: Loss) -> tuple[NDArray[np.float64], NDArray[Any] | None]:
     """Labels as the kernels want them, and the two classes (the larger one is coded 1)."""
     if loss.binary:
-        try:
-            classes = np.unique(targets)
-        except TypeError:
-            raise DataError(
-                "Labels of different kinds are mixed, for example words and numbers or None; "
-                "give two values of one kind."
-            ) from None
+        classes = _classes(targets)
         if len(classes) != 2:
             raise DataError(_wrong_count(classes, loss))
         return np.where(targets == classes[1], 1.0, -1.0), classes
@@ -28,6 +22,21 @@ def encode(targets: NDArray[Any], loss: Loss) -> tuple[NDArray[np.float64], NDAr
             "for classes use a loss such as logistic."
         )
     return targets.astype(np.float64), None
+
+
+def _classes(targets: NDArray[Any]) -> NDArray[Any]:
+    """The different labels in order; two numbers are found without a sorted copy of all of them."""
+    if targets.dtype.kind in "fiub":
+        ends = np.array([targets.min(), targets.max()])
+        if ends[0] != ends[1] and ((targets == ends[0]) | (targets == ends[1])).all():
+            return ends
+    try:
+        return np.unique(targets)
+    except TypeError:
+        raise DataError(
+            "Labels of different kinds are mixed, for example words and numbers or None; "
+            "give two values of one kind."
+        ) from None
 
 
 def _wrong_count(classes: NDArray[Any], loss: Loss) -> str:

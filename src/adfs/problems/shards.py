@@ -35,7 +35,7 @@ def join_shards(shards: Sequence[Any]) -> Joined:
     parts = [_checked(shard, node) for node, shard in enumerate(shards)]
     _same_width(parts)
     counts = np.array([len(targets) for _, targets, _ in parts], dtype=np.int64)
-    targets = np.concatenate([np.asarray(targets) for _, targets, _ in parts])
+    targets = _end_to_end([targets for _, targets, _ in parts])
     offsets = np.concatenate([[0], np.cumsum(counts)])
     weights = np.ones(int(offsets[-1]))
     for node, (_, _, given) in enumerate(parts):

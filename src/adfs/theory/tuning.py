@@ -2,7 +2,7 @@
 
 **Rate.** Theorem 1 proves a factor ``1 - rho`` an iteration. What is measured (docs/tuning.md) is
 ``min(2 rho, beta v)``, where ``v`` is the least probability with which a sample of vanishing norm
-is visited and ``beta`` lies between 1 and 1.5 depending on the data: no method forgets a sample's
+is visited and ``beta`` was between 1 and 1.6 in what was measured: no method forgets a sample's
 old dual before it visits it. A larger ``rho`` beyond that buys nothing, and the communications
 spent on it cost time.
 
