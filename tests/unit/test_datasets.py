@@ -1,4 +1,5 @@
 import bz2
+import contextlib
 import hashlib
 import json
 import os
@@ -46,7 +47,8 @@ def server():
             if site.promise:
                 self.send_header("Content-Length", str(site.promise(body)))
             self.end_headers()
-            self.wfile.write(body)
+            with contextlib.suppress(BrokenPipeError):  # the client may have given up
+                self.wfile.write(body)
             return None
 
         def log_message(self, *_):
