@@ -2,26 +2,27 @@
 
 import copy
 import itertools
+import math
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 import adfs
-from adfs.algorithms.base import Counts, get_algorithm
+from adfs.algorithms.base import Counts, Setting, get_algorithm
 from adfs.errors import ParameterError
 from adfs.problems.certificates import certify
 from problems_for_tests import all_duals, make_case, stored_as
 
 NAMES = adfs.algorithms()
 GRAPHS = ("single", "path:2", "grid:2x2", "star:5")
+LONG, SHORT = 400, 100
 
 
-def make(name, graph="grid:2x2", kind="dense", loss="logistic"):
-    """A fresh algorithm on a small problem, and its parameters."""
+def make(name, graph="grid:2x2", kind="dense", loss="logistic", rule="tuned", seed=0):
+    """A method on a small problem, and the problem."""
     problem = stored_as(make_case(graph, loss, density=0.7), kind)
-    chosen = adfs.Parameters.choose(problem, "exact")
-    return get_algorithm(name)(problem, chosen), problem, chosen
+    return get_algorithm(name)(problem, Setting(rule=rule, seed=seed)), problem
 
 
 def reading(algorithm, state):
@@ -30,12 +31,21 @@ def reading(algorithm, state):
     return algorithm.output(state).tobytes(), None if duals is None else duals.tobytes()
 
 
-def advance(algorithm, state, chosen, bounds, seed=0):
-    """Step through a drawn schedule cut at ``bounds``."""
-    schedule = adfs.Schedule.sample(chosen, bounds[-1], seed=seed)
+def advance(method, state, bounds):
+    """Step through the method's own schedule cut at ``bounds``."""
     for first, last in itertools.pairwise(bounds):
-        state = algorithm.step(state, schedule.events(first, last))
+        state = method.algorithm.step(state, method.source.draw(first, last))
     return state
+
+
+def run(method, n_events, theta=None):
+    """State after so many events."""
+    return advance(method, method.algorithm.init(theta), [0, n_events])
+
+
+def long_enough(method):
+    """Events after which theory leaves nothing of the error."""
+    return math.ceil(60.0 / method.rho)
 
 
 def test_names_can_be_listed_again_and_the_package_is_still_a_package():
@@ -51,16 +61,27 @@ def test_an_unknown_name_is_refused_with_the_known_ones():
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_it_carries_the_name_it_is_registered_under(name):
-    assert make(name)[0].name == name
+def test_an_unknown_rule_is_refused_with_the_known_ones(name):
+    with pytest.raises(ParameterError, match=r"parameters='magic' is not a rule.*tuned"):
+        make(name, rule="magic")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_its_parameters_explain_themselves(name):
+    method, _ = make(name)
+    assert 0.0 < method.rho < 1.0
+    text = str(method.parameters)
+    assert "\n" in text
+    assert "object at 0x" not in text
 
 
 @pytest.mark.parametrize("kind", ["dense", "csr", "float32"])
 @pytest.mark.parametrize("graph", GRAPHS)
 @pytest.mark.parametrize("name", NAMES)
 def test_readings_have_the_promised_shapes_and_are_finite(name, graph, kind):
-    algorithm, problem, chosen = make(name, graph, kind)
-    for state in (algorithm.init(), advance(algorithm, algorithm.init(), chosen, [0, 300])):
+    method, problem = make(name, graph, kind)
+    algorithm = method.algorithm
+    for state in (algorithm.init(), run(method, LONG)):
         theta, duals = algorithm.output(state), all_duals(algorithm, state)
         assert theta.shape == (problem.n_nodes, problem.n_features)
         assert theta.dtype == np.float64
@@ -72,120 +93,138 @@ def test_readings_have_the_promised_shapes_and_are_finite(name, graph, kind):
 @pytest.mark.parametrize("graph", GRAPHS)
 @pytest.mark.parametrize("name", NAMES)
 def test_cutting_the_schedule_elsewhere_changes_no_bit(name, graph):
-    algorithm, _, chosen = make(name, graph)
-    whole = reading(algorithm, advance(algorithm, algorithm.init(), chosen, [0, 900]))
-    random_cuts = np.sort(np.random.default_rng(1).integers(0, 901, 30)).tolist()
-    for cuts in (range(0, 901, 1), range(0, 901, 9), [0, 450, 450, 900], [0, *random_cuts, 900]):
-        state = advance(algorithm, algorithm.init(), chosen, list(cuts))
-        assert reading(algorithm, state) == whole
+    method, _ = make(name, graph)
+    whole = reading(method.algorithm, run(method, LONG))
+    cuts = np.sort(np.random.default_rng(1).integers(0, LONG + 1, 30)).tolist()
+    half = LONG // 2
+    for bounds in (range(LONG + 1), range(0, LONG + 1, 8), [0, half, half, LONG], [0, *cuts, LONG]):
+        state = advance(method, method.algorithm.init(), list(bounds))
+        assert reading(method.algorithm, state) == whole
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_cutting_the_schedule_elsewhere_changes_no_time(name):
+    method, _ = make(name)
+    whole, pieces = method.clock.copy(), method.clock.copy()
+    whole.advance(method.source.draw(0, LONG))
+    for first in range(0, LONG, 7):
+        pieces.advance(method.source.draw(first, min(LONG, first + 7)))
+    assert pieces.time == whole.time > 0.0
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_reading_a_state_changes_nothing(name):
-    algorithm, _, chosen = make(name)
-    silent = reading(algorithm, advance(algorithm, algorithm.init(), chosen, [0, 400]))
-    schedule = adfs.Schedule.sample(chosen, 400, seed=0)
+    method, _ = make(name)
+    algorithm = method.algorithm
+    silent = reading(algorithm, run(method, LONG))
     state = algorithm.init()
-    for events in schedule.blocks(size=13):
+    for first in range(0, LONG, 16):
         assert reading(algorithm, state) == reading(algorithm, state)
-        state = algorithm.step(state, events)
+        state = algorithm.step(state, method.source.draw(first, min(LONG, first + 16)))
     assert reading(algorithm, state) == silent
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_what_was_read_does_not_move_when_the_state_does(name):
-    algorithm, _, chosen = make(name)
-    state = advance(algorithm, algorithm.init(), chosen, [0, 100])
+    method, _ = make(name)
+    algorithm = method.algorithm
+    state = run(method, SHORT)
     theta, duals = algorithm.output(state), all_duals(algorithm, state)
     before = copy.deepcopy((theta, duals))
-    algorithm.step(state, adfs.Schedule.sample(chosen, 300).events(100))
+    algorithm.step(state, method.source.draw(SHORT, LONG))
     np.testing.assert_array_equal(theta, before[0])
     assert duals is None or (duals == before[1]).all()
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_two_runs_of_one_object_do_not_disturb_each_other(name):
-    algorithm, _, chosen = make(name)
-    alone = reading(algorithm, advance(algorithm, algorithm.init(), chosen, [0, 300], seed=1))
-    schedules = [adfs.Schedule.sample(chosen, 300, seed=seed) for seed in (1, 2)]
+    method, _ = make(name)
+    algorithm = method.algorithm
+    alone = reading(algorithm, run(method, LONG))
     states = [algorithm.init(), algorithm.init()]
-    for first in range(0, 300, 50):
-        for k, schedule in enumerate(schedules):
-            states[k] = algorithm.step(states[k], schedule.events(first, first + 50))
-    assert reading(algorithm, states[0]) == alone
-    assert reading(algorithm, states[1]) != alone
+    for first in range(0, LONG, 50):
+        states[0] = algorithm.step(states[0], method.source.draw(first, first + 50))
+        states[1] = algorithm.step(states[1], method.source.draw(first, first + 50))
+    assert reading(algorithm, states[0]) == reading(algorithm, states[1]) == alone
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_same_seed_gives_the_same_bits(name):
+    first, second = make(name, seed=3)[0], make(name, seed=3)[0]
+    assert reading(first.algorithm, run(first, LONG)) == reading(
+        second.algorithm, run(second, LONG)
+    )
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_problem_is_left_as_it_was(name):
-    algorithm, problem, chosen = make(name, kind="csr")
-    arrays = [*problem.rows, problem.labels, problem.weights, problem.sigma, chosen.p_edge]
+    method, problem = make(name, kind="csr")
+    arrays = [*problem.rows, problem.labels, problem.weights, problem.sigma]
     before = [array.copy() for array in arrays]
-    algorithm.output(advance(algorithm, algorithm.init(), chosen, [0, 500]))
+    method.algorithm.output(run(method, LONG))
     for array, copy_of_it in zip(arrays, before, strict=True):
         np.testing.assert_array_equal(array, copy_of_it)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_no_events_are_no_work(name):
-    algorithm, _, chosen = make(name)
-    state = advance(algorithm, algorithm.init(), chosen, [0, 50])
-    before = reading(algorithm, state)
-    nothing = adfs.Schedule.sample(chosen, 50).events(50, 50)
-    assert reading(algorithm, algorithm.step(state, nothing)) == before
-    assert algorithm.counts(nothing) == Counts()
+    method, _ = make(name)
+    state = run(method, 50)
+    before = reading(method.algorithm, state)
+    nothing = method.source.draw(50, 50)
+    assert reading(method.algorithm, method.algorithm.step(state, nothing)) == before
+    assert method.algorithm.counts(nothing) == Counts()
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_counts_add_up_over_blocks_and_an_event_is_never_free(name):
-    algorithm, _, chosen = make(name)
-    schedule = adfs.Schedule.sample(chosen, 700)
+    method, _ = make(name)
+    counts = method.algorithm.counts
     total = Counts()
-    for events in schedule.blocks(size=31):
-        total = total.plus(algorithm.counts(events))
-    assert total == algorithm.counts(schedule.events())
-    for events in schedule.blocks(size=1):
-        work = algorithm.counts(events)
+    for first in range(0, 700, 35):
+        total = total.plus(counts(method.source.draw(first, first + 35)))
+    assert total == counts(method.source.draw(0, 700))
+    for t in range(700):
+        work = counts(method.source.draw(t, t + 1))
         assert work.n_prox + work.n_grad + work.n_comm > 0
         assert min(work) >= 0
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_messages_carry_at_most_d_numbers(name):
-    algorithm, problem, chosen = make(name)
-    counts = algorithm.counts(adfs.Schedule.sample(chosen, 500).events())
-    assert counts.n_comm > 0
-    assert 0 < counts.bytes <= 8 * problem.n_features * counts.n_comm
+    method, problem = make(name)
+    counts = method.algorithm.counts(method.source.draw(0, 500))
+    assert counts.bytes <= 8 * problem.n_features * counts.n_comm
+    assert (counts.bytes > 0) == (counts.n_comm > 0) == (name != "point-saga")
 
 
 @pytest.mark.parametrize("kind", ["dense", "csr"])
 @pytest.mark.parametrize("graph", GRAPHS)
 @pytest.mark.parametrize("name", NAMES)
 def test_it_ends_at_the_certified_optimum(name, graph, kind):
-    algorithm, problem, chosen = make(name, graph, kind)
+    method, problem = make(name, graph, kind)
     best = problem.optimum()
-    state = advance(algorithm, algorithm.init(), chosen, [0, int(60.0 / chosen.rho)])
-    thetas = algorithm.output(state)
+    state = run(method, long_enough(method))
+    thetas = method.algorithm.output(state)
     np.testing.assert_allclose(thetas, np.tile(best.theta, (problem.n_nodes, 1)), atol=1e-9)
-    found = certify(
-        problem, problem.sigma @ thetas / problem.total_sigma, all_duals(algorithm, state)
-    )
+    mean = problem.sigma @ thetas / problem.total_sigma
+    found = certify(problem, mean, all_duals(method.algorithm, state))
     assert 0.0 <= found.duality_gap < 1e-12
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_model_to_start_from_is_a_better_start(name):
-    algorithm, problem, chosen = make(name)
+    method, problem = make(name)
     best = problem.optimum().theta
     near = best + 1e-6
-    budget = int(6.0 / chosen.rho)
-    errors = []
-    for start in (None, near):
-        state = advance(algorithm, algorithm.init(start), chosen, [0, budget])
-        errors.append(np.linalg.norm(algorithm.output(state) - best))
-    assert errors[1] <= errors[0] * 1.5
-    state = advance(algorithm, algorithm.init(near), chosen, [0, int(60.0 / chosen.rho)])
-    np.testing.assert_allclose(algorithm.output(state), np.tile(best, (4, 1)), atol=1e-9)
+    budget = math.ceil(6.0 / method.rho)
+    errors = [
+        np.linalg.norm(method.algorithm.output(run(method, budget, start)) - best)
+        for start in (None, near)
+    ]
+    assert errors[1] <= max(1.5 * errors[0], 1e-12)
+    state = run(method, long_enough(method), near)
+    np.testing.assert_allclose(method.algorithm.output(state), np.tile(best, (4, 1)), atol=1e-9)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -201,15 +240,15 @@ def test_rows_of_zero_and_weights_of_zero_do_no_harm(name):
     for convert in (np.asarray, sp.csr_matrix):
         data = [(convert(rows), *rest) for rows, *rest in shards]
         problem = adfs.Problem(data, "logistic", case.problem.sigma, case.problem.topology)
-        chosen = adfs.Parameters.choose(problem, "exact")
-        algorithm = get_algorithm(name)(problem, chosen)
-        state = advance(algorithm, algorithm.init(), chosen, [0, int(60.0 / chosen.rho)])
-        np.testing.assert_allclose(algorithm.output(state), np.tile(best, (2, 1)), atol=1e-9)
+        method = get_algorithm(name)(problem, Setting())
+        thetas = method.algorithm.output(run(method, long_enough(method)))
+        np.testing.assert_allclose(thetas, np.tile(best, (2, 1)), atol=1e-9)
 
 
 @pytest.mark.parametrize("loss", ["hinge", "absolute"])
-def test_adfs_refuses_a_loss_that_is_not_smooth(loss):
-    _, _, chosen = make("adfs", "path:2")
+@pytest.mark.parametrize("name", NAMES)
+def test_a_loss_that_is_not_smooth_is_refused(name, loss):
     problem = make_case("path:2", loss).problem
-    with pytest.raises(ParameterError, match=f"'adfs' needs a smooth loss and '{loss}' is not"):
-        get_algorithm("adfs")(problem, chosen)
+    sentence = f"'{name}' needs a smooth loss and '{loss}' is not"
+    with pytest.raises(ParameterError, match=sentence):
+        get_algorithm(name)(problem, Setting())

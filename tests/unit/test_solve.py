@@ -1,5 +1,6 @@
 """`solve`: the statuses, the trace, the corners, and the certificate it ends with."""
 
+import dataclasses
 import os
 import signal
 import time
@@ -43,7 +44,7 @@ class Stub:
     models = staticmethod(lambda t: 0.0)
     pause = 0.0
 
-    def __init__(self, problem, parameters):
+    def __init__(self, problem):
         self.shape = (problem.n_nodes, problem.n_features)
 
     def init(self, theta=None):
@@ -66,8 +67,15 @@ class Stub:
 @pytest.fixture
 def stub(monkeypatch):
     def register(models, **attributes):
-        attributes |= {"name": "stub", "models": staticmethod(models)}
-        monkeypatch.setitem(REGISTRY, "stub", type("Named", (Stub,), attributes))
+        block = attributes.pop("block", 1 << 14)
+        made = type("Named", (Stub,), attributes | {"models": staticmethod(models)})
+
+        def prepare(problem, setting):
+            # The schedule, the clock and the rate of ADFS, so that only the models are the test's.
+            real = REGISTRY["adfs"](problem, setting)
+            return dataclasses.replace(real, algorithm=made(problem), block=block)
+
+        monkeypatch.setitem(REGISTRY, "stub", prepare)
         return "stub"
 
     return register
@@ -263,14 +271,13 @@ def test_ctrl_c_returns_what_exists(when):
     assert signal.getsignal(signal.SIGINT) is before
 
 
-def test_ctrl_c_in_the_middle_of_the_loop_stops_at_the_end_of_a_block(stub, monkeypatch):
+def test_ctrl_c_in_the_middle_of_the_loop_stops_at_the_end_of_a_block(stub):
     def step(self, state, events):
         if events.stop > 0:
             os.kill(os.getpid(), signal.SIGINT)
         return events.stop
 
-    monkeypatch.setattr("adfs.runtime.runner.BLOCK", 100)
-    result = solve(make_problem(), stub(models=lambda t: 1.0, step=step))
+    result = solve(make_problem(), stub(models=lambda t: 1.0, step=step, block=100))
     assert (result.status, result.iterations) == ("interrupted", 100)
 
 

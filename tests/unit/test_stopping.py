@@ -5,11 +5,13 @@ import math
 import pytest
 
 from adfs.errors import ParameterError
-from adfs.runtime.stopping import STATUSES, Stopping
+from adfs.runtime.stopping import MEASURES, STATUSES, Spent, Stopping
 
 
-def verdict(stopping, growth=0.1, relative_gap=1e-3, iteration=10, wall_time=1.0, budget=100):
-    return stopping.verdict(growth, relative_gap, iteration, wall_time, budget)
+def verdict(
+    stopping, growth=0.1, relative_gap=1e-3, iteration=10, wall_time=1.0, budget=100, clock=7.0
+):
+    return stopping.verdict(growth, relative_gap, Spent(iteration, clock, wall_time), budget)
 
 
 def test_the_words_are_those_of_the_contract():
@@ -25,6 +27,8 @@ def test_each_limit_has_its_word():
     assert verdict(Stopping(tol=1e-3), relative_gap=1e-3) == "converged"
     assert verdict(Stopping(tol=1e-6), iteration=100) == "max_iter"
     assert verdict(Stopping(tol=1e-6, time_limit=1.0), wall_time=1.0) == "time_limit"
+    assert verdict(Stopping(tol=1e-6, clock_limit=7.0), clock=7.0) == "time_limit"
+    assert verdict(Stopping(tol=1e-6, clock_limit=7.0), clock=6.9) is None
 
 
 @pytest.mark.parametrize(
@@ -85,3 +89,11 @@ def test_a_number_of_iterations_out_of_range_is_refused(max_iter):
 def test_a_time_limit_out_of_range_is_refused(time_limit):
     with pytest.raises(ParameterError, match="s must be > 0, or None"):
         Stopping(time_limit=time_limit)
+
+
+def test_limits_out_of_range_cannot_be_built():
+    with pytest.raises(ParameterError, match=r"clock_limit=0 must be > 0 .*or None"):
+        Stopping(clock_limit=0.0)
+    with pytest.raises(ParameterError, match=r"measure='error' is unknown; choose one of dual"):
+        Stopping(measure="error")
+    assert Stopping().measure == MEASURES[0] == "duality_gap"

@@ -12,13 +12,23 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from adfs.algorithms.base import Counts, Matrix, Vector, register
+from adfs.algorithms.base import (
+    Counts,
+    Matrix,
+    Method,
+    Setting,
+    Vector,
+    register,
+    require_smooth,
+)
 from adfs.errors import ParameterError
 from adfs.kernels import blocks, certificate, edge
 from adfs.kernels.lazy import decay_table
 from adfs.kernels.memory import CACHE_LINE
 from adfs.problems.finite_sum import Problem
+from adfs.schedule.clock import Clock
 from adfs.schedule.events import Events
+from adfs.schedule.law import Drawer
 from adfs.theory.parameters import Parameters
 
 
@@ -31,18 +41,11 @@ class AdfsState:
     centres: edge.Centres
 
 
-@register("adfs")
 class Adfs:
     """Algorithm 1 on one problem with one choice of parameters."""
 
-    name: str
-
     def __init__(self, problem: Problem, parameters: Parameters) -> None:
-        if not problem.loss.smooth:
-            raise ParameterError(
-                f"Algorithm 'adfs' needs a smooth loss and {problem.loss.name!r} is not; choose "
-                "logistic, squared, squared_hinge, smoothed_hinge or huber."
-            )
+        require_smooth("adfs", problem)
         self.problem, self.parameters = problem, parameters
         self.decay = decay_table(parameters.rho)  # type: ignore[no-untyped-call]
         self.network = edge.Network(
@@ -140,6 +143,27 @@ class Adfs:
         n_prox = len(events.which) - n_exchanges
         size = 2 * n_exchanges * 8 * self.problem.n_features
         return Counts(n_prox=n_prox, n_comm=2 * n_exchanges, bytes=size)
+
+
+@register("adfs")
+def prepare(problem: Problem, setting: Setting) -> Method:
+    """Algorithm 1 with its schedule and its clock."""
+    require_smooth("adfs", problem)
+    chosen = _parameters(problem, setting)
+    clock = Clock(chosen.edges, problem.n_nodes, setting.delays, setting.clock)
+    return Method(
+        Adfs(problem, chosen), Drawer(chosen, setting.seed), clock, chosen.rho, chosen
+    )  # fmt: skip
+
+
+def _parameters(problem: Problem, setting: Setting) -> Parameters:
+    if not isinstance(setting.rule, Parameters):
+        return Parameters.choose(
+            problem, setting.rule, setting.tau, setting.clock, setting.delays
+        )  # fmt: skip
+    if setting.rule.conditioning is not problem.conditioning:
+        raise ParameterError("These parameters were chosen for another problem; choose again.")
+    return setting.rule
 
 
 def aligned_zeros(n_rows: int, n_columns: int) -> Matrix:

@@ -1,6 +1,7 @@
-"""What an algorithm is, and the names under which they are found."""
+"""What an algorithm is, what it needs to run, and the names under which they are found."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -8,8 +9,8 @@ from numpy.typing import NDArray
 
 from adfs.errors import ParameterError
 from adfs.problems.finite_sum import Problem
+from adfs.schedule.delays import Delays
 from adfs.schedule.events import Events
-from adfs.theory.parameters import Parameters
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -35,8 +36,6 @@ class Algorithm(Protocol[S]):
     A move consumes a block of the schedule; cutting the schedule elsewhere never changes a bit.
     """
 
-    name: str
-
     def init(self, theta: Vector | None = None) -> S:
         """State before the first event, from zero or from a model."""
         ...
@@ -58,15 +57,74 @@ class Algorithm(Protocol[S]):
         ...
 
 
-Factory = Callable[[Problem, Parameters], Algorithm[Any]]
+class Source(Protocol):
+    """Where events come from: any block at any time, the same each time."""
+
+    def draw(self, start: int, stop: int) -> Events:
+        """Events ``start`` to ``stop``."""
+        ...
+
+
+class Timekeeper(Protocol):
+    """What executing events takes in idealized time."""
+
+    @property
+    def time(self) -> float:
+        """When the last node is done with the events so far."""
+        ...
+
+    def advance(self, events: Events) -> None:
+        """Execute a block of events."""
+        ...
+
+    def copy(self) -> "Timekeeper":
+        """Another clock in the same state."""
+        ...
+
+
+class Setting(NamedTuple):
+    """What a method is told beside the problem: its parameters' rule and the time model."""
+
+    rule: Any = "tuned"  # a rule's name, or the parameters themselves
+    tau: float = 5.0
+    clock: str = "nonblocking"
+    delays: Delays = Delays(tau=5.0)
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Method:
+    """An algorithm ready to run on a problem, with its schedule and its clock.
+
+    Attributes
+    ----------
+    rho : float
+        Theory's rate: the error falls by ``1 - rho`` an iteration.
+    parameters : object
+        What the algorithm was made with; ``str(parameters)`` explains every number.
+    block : int
+        Most events in one compiled call, between two looks at limits and signals.
+    shortest : int
+        Fewest events between two evaluations that the runner places by itself.
+    """
+
+    algorithm: Algorithm[Any]
+    source: Source
+    clock: Timekeeper
+    rho: float
+    parameters: Any
+    block: int = 1 << 14
+    shortest: int = 2_000
+
+
+Factory = Callable[[Problem, Setting], Method]
 REGISTRY: dict[str, Factory] = {}
 
 
-def register(name: str) -> Callable[[Any], Any]:
-    """Class decorator: make an algorithm known under ``name``."""
+def register(name: str) -> Callable[[Factory], Factory]:
+    """Decorator of a factory: make its method known under ``name``."""
 
-    def add(factory: Any) -> Any:
-        factory.name = name
+    def add(factory: Factory) -> Factory:
         REGISTRY[name] = factory
         return factory
 
@@ -74,9 +132,28 @@ def register(name: str) -> Callable[[Any], Any]:
 
 
 def get_algorithm(name: str) -> Factory:
-    """Algorithm of that name."""
+    """Factory of that name."""
     if name not in REGISTRY:
         raise ParameterError(
             f"algorithm={name!r} is not known; choose auto or one of {', '.join(sorted(REGISTRY))}."
         )
     return REGISTRY[name]
+
+
+def rule_of(name: str, setting: Setting, rules: tuple[str, ...]) -> str:
+    """The setting's rule, if it is one that the algorithm ``name`` has."""
+    if isinstance(setting.rule, str) and setting.rule in rules:
+        return setting.rule
+    given = repr(setting.rule) if isinstance(setting.rule, str) else type(setting.rule).__name__
+    raise ParameterError(
+        f"parameters={given} is not a rule of {name!r}; choose one of {', '.join(rules)}."
+    )
+
+
+def require_smooth(name: str, problem: Problem) -> None:
+    """Refuse a loss that the algorithm ``name`` cannot handle."""
+    if not problem.loss.smooth:
+        raise ParameterError(
+            f"Algorithm {name!r} needs a smooth loss and {problem.loss.name!r} is not; choose "
+            "logistic, squared, squared_hinge, smoothed_hinge or huber."
+        )

@@ -11,7 +11,7 @@ from adfs.kernels.rows import prefetch_row
 AHEAD = 16  # events between asking for a row's memory and using it
 
 
-@njit(cache=True, _nrt=False)
+@njit(cache=True, _nrt=False, nogil=True)
 def run_events(start, which, sample, rows, lines, centres, network, decay, messages):
     """Run iterations ``start, start + 1, ...`` of Algorithm 1, one for each event of the block."""
     n_edges = network.edges.shape[0]
@@ -35,7 +35,7 @@ def run_events(start, which, sample, rows, lines, centres, network, decay, messa
             accept(edge, second, messages, centres, network)
 
 
-@njit(cache=True, _nrt=False)
+@njit(cache=True, _nrt=False, nogil=True)
 def centres_at(t, centres, decay, y, v):
     """Write ``y_t`` and ``v_t`` of every centre, leaving the state as it is."""
     pairs = centres.pairs
@@ -49,7 +49,7 @@ def centres_at(t, centres, decay, y, v):
             v[node, k] = 0.5 * (s - now * delta)
 
 
-@njit(cache=True, _nrt=False)
+@njit(cache=True, _nrt=False, nogil=True)
 def virtual_at(t, lines, decay, y, v):
     """Write the coefficients of ``y_t`` and ``v_t`` of every virtual node, on its own row."""
     for row in range(lines.shape[0]):

@@ -1,19 +1,20 @@
 """One pass over the samples: predictions, losses, dual coefficients and the duality gap."""
 
+import numpy as np
 from numba import njit
 
 from adfs.kernels.rows import axpy, dot, norm2, two_axpys
 from adfs.kernels.scalar import clip, curvature, derivative, summary, value
 
 
-@njit(cache=True, _nrt=False)
+@njit(cache=True, _nrt=False, nogil=True)
 def predictions(rows, theta, first, last, out):
     """``x . theta`` for rows ``first`` to ``last``."""
     for row in range(first, last):
         out[row - first] = dot(rows, row, theta)
 
 
-@njit(cache=True, _nrt=False)
+@njit(cache=True, _nrt=False, nogil=True)
 def loss_sum(code, scores, labels, weights, first, last):
     """Sum of the weighted losses of rows ``first`` to ``last`` at their ``scores``."""
     total = 0.0
@@ -22,7 +23,7 @@ def loss_sum(code, scores, labels, weights, first, last):
     return total
 
 
-@njit(cache=True, _nrt=False)
+@njit(cache=True, _nrt=False, nogil=True)
 def objective_gradient(code, rows, labels, weights, first, last, theta, gradient):
     """Sum of weighted losses; adds its gradient into ``gradient``."""
     total = 0.0
@@ -33,7 +34,7 @@ def objective_gradient(code, rows, labels, weights, first, last, theta, gradient
     return total
 
 
-@njit(cache=True, _nrt=False)
+@njit(cache=True, _nrt=False, nogil=True)
 def dual_sum(code, rows, labels, weights, first, last, scores, duals, total):
     """``duals = w l'(scores)`` for rows ``first`` to ``last``; adds ``sum c x`` into ``total``."""
     for row in range(first, last):
@@ -41,7 +42,7 @@ def dual_sum(code, rows, labels, weights, first, last, scores, duals, total):
         axpy(rows, row, duals[row], total)
 
 
-@njit(cache=True, _nrt=False)
+@njit(cache=True, _nrt=False, nogil=True)
 def gap_pass(code, rows, labels, weights, first, last, theta, duals, sums):
     """Objective and Fenchel gaps of rows ``first`` to ``last`` in one pass.
 
@@ -66,7 +67,7 @@ def gap_pass(code, rows, labels, weights, first, last, theta, duals, sums):
     return total, gaps
 
 
-@njit(cache=True, _nrt=False)
+@njit(cache=True, _nrt=False, nogil=True)
 def gap_at_zero(code, labels, weights, squared_norms, first, last):
     """What ``gap_pass`` returns at ``theta = 0`` and ``c = 0``, without reading the rows."""
     total = 0.0
@@ -79,14 +80,32 @@ def gap_at_zero(code, labels, weights, squared_norms, first, last):
     return total, gaps
 
 
-@njit(cache=True, _nrt=False)
+@njit(cache=True, _nrt=False, nogil=True)
 def curvatures(code, scores, labels, weights, first, last, out):
     """Weighted second derivatives at ``scores``: the diagonal of the Hessian's middle factor."""
     for row in range(first, last):
         out[row - first] = weights[row] * curvature(code, scores[row - first], labels[row])
 
 
-@njit(cache=True, _nrt=False)
+@njit(cache=True, _nrt=False, nogil=True)
+def sparse_hessian(rows, weights, first, last, total):
+    """Add ``sum_r weights[r] x_r x_r^T`` over CSR rows into ``total``, at and below the diagonal.
+
+    One multiplication for each pair of a row's non-zeros: columns are sorted, so a pair of
+    positions is a pair of columns in the same order. Dense rows go to BLAS instead.
+    """
+    values, indices, indptr = rows.values, rows.indices, rows.indptr
+    for row in range(first, last):
+        weight = weights[row - first]
+        if weight == 0.0:
+            continue
+        for a in range(indptr[row], indptr[row + 1]):
+            scaled, column = weight * np.float64(values[a]), indices[a]
+            for b in range(indptr[row], a + 1):
+                total[column, indices[b]] += scaled * np.float64(values[b])
+
+
+@njit(cache=True, _nrt=False, nogil=True)
 def squared_norms(rows, first, last, out):
     """``|x|^2`` of each row."""
     for row in range(first, last):

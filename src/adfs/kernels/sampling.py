@@ -32,7 +32,7 @@ def uniform(key, t):
     return np.float64((z ^ (z >> S31)) >> S11) * (1.0 / 9007199254740992.0)
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def build_alias(weights, table):
     """Fill ``table`` (int64, one word a cell) with Walker's alias table of ``weights``, by Vose.
 
@@ -102,7 +102,7 @@ def alias_draw(table, start, size, u):
     return word & ALIAS_MASK
 
 
-@njit(cache=True, _nrt=False)
+@njit(cache=True, _nrt=False, nogil=True)
 def draw_which(which, start, key, table):
     """The shared stream: an edge (``< E``) or ``E + node`` for each event from ``start`` on."""
     size = table.size
@@ -110,7 +110,7 @@ def draw_which(which, start, key, table):
         which[k] = alias_draw(table, 0, size, uniform(key, start + k))
 
 
-@njit(cache=True, _nrt=False)
+@njit(cache=True, _nrt=False, nogil=True)
 def draw_samples(sample, which, start, n_edges, node_keys, tables, offsets):
     """Each local event's sample, from its node's own stream at the event's index; -1 for edges."""
     tables_at = tables.ctypes.data

@@ -6,6 +6,7 @@
 
 import math
 
+import numpy as np
 from numba import njit
 
 from adfs.kernels.sampling import uniform
@@ -14,7 +15,7 @@ NONBLOCKING, RENDEZVOUS = 0, 1
 CONSTANT, EXPONENTIAL, LOGNORMAL, PARETO = 0, 1, 2, 3
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def factor(law, shape, keys, t):
     """Unit-mean factor of event ``t``: draw number ``t`` of the streams ``keys`` (two of them)."""
     u = 1.0 - uniform(keys[0], t)  # in (0, 1]: its logarithm and its powers are finite
@@ -29,7 +30,7 @@ def factor(law, shape, keys, t):
     return 1.0
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def durations(which, start, nominal, first, last, law, shape, keys, out):
     """Fill ``out`` with the duration of each event, the first of which is event ``start``.
 
@@ -56,7 +57,7 @@ def leave(clock, a, b, duration):
     return max(a, b + duration), max(b, a + duration)
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def advance(which, edges, duration, clock, finish, busy, waiting):
     """Execute events in schedule order: ``finish``, ``busy`` and ``waiting`` move in place.
 
@@ -83,7 +84,7 @@ def advance(which, edges, duration, clock, finish, busy, waiting):
         busy[j] += end_j - ready
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def follow(which, edges, duration, clock, finish, reached, left):
     """As ``advance``, keeping for each event when each of its (two) nodes reached and left it.
 
@@ -103,7 +104,7 @@ def follow(which, edges, duration, clock, finish, reached, left):
         left[k, 0], left[k, 1] = finish[i], finish[j]
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def bind(which, edges, clock, reached, left, before, latest):
     """Who determined whose time: fill ``before`` (K, 2) and ``latest`` (n,).
 
@@ -131,7 +132,7 @@ def bind(which, edges, clock, reached, left, before, latest):
             latest[j] = 2 * k + 1
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def backtrack(before, link, path):
     """Write the events that lead to ``link``, last one first, into ``path``; return how many."""
     length = 0
@@ -142,7 +143,7 @@ def backtrack(before, link, path):
     return length
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def extremes(which):
     """Smallest and largest number of a block: kernels do not check bounds, callers must."""
     low, high = which[0], which[0]
@@ -150,3 +151,50 @@ def extremes(which):
         low = min(low, which[k])
         high = max(high, which[k])
     return low, high
+
+
+@njit(cache=True, nogil=True)
+def random_rounds(which, start, work, rounds, speed, tau, scopes, law, shape, keys, time, busy):
+    """Add the time of synchronous rounds under a random law to ``time[0]`` and ``busy``.
+
+    A round of kind k takes its slowest node, ``work[k, i]`` elementary steps each with a factor of
+    its own (a fraction of a step: that fraction of a draw), then ``rounds[k]`` times its slowest
+    edge. ``scopes`` says whether the law applies to messages and to steps. Round t draws from its
+    own range of the stream.
+    """
+    most = most_draws(work, rounds, tau.size)
+    for k in range(which.size):
+        kind = which[k]
+        counter = (start + k) * most
+        slowest = 0.0
+        for node in range(speed.size):
+            left = work[kind, node]
+            total = 0.0 if scopes[1] else left
+            while scopes[1] and left > 0.0:
+                total += min(left, 1.0) * factor(law, shape, keys, counter)
+                counter += 1
+                left -= 1.0
+            busy[node] += speed[node] * total
+            slowest = max(slowest, speed[node] * total)
+        time[0] += slowest
+        for _ in range(rounds[kind]):
+            slowest = 0.0
+            for edge in range(tau.size):
+                length = tau[edge]
+                if scopes[0]:
+                    length *= factor(law, shape, keys, counter)
+                    counter += 1
+                slowest = max(slowest, length)
+            time[0] += slowest
+
+
+@njit(cache=True, nogil=True)
+def most_draws(work, rounds, n_edges):
+    """Most random numbers that a round of any kind takes."""
+    most = 0
+    for kind in range(rounds.size):
+        draws = rounds[kind] * n_edges
+        for node in range(work.shape[1]):
+            draws += np.int64(math.ceil(work[kind, node]))
+        most = max(most, draws)
+    return most

@@ -1,25 +1,24 @@
 """`solve`: from a problem to a certified model."""
 
-import math
 import signal
 import time
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from adfs.algorithms import registered  # noqa: F401  (fills the registry)
-from adfs.algorithms.base import get_algorithm
+from adfs.algorithms.base import Setting, get_algorithm
 from adfs.errors import ParameterError
 from adfs.problems.finite_sum import Problem
+from adfs.runtime.pace import Every, ToTolerance
 from adfs.runtime.progress import terminal_progress
 from adfs.runtime.runner import Callback, Run
 from adfs.runtime.signals import Interrupts
 from adfs.runtime.stopping import Stopping
 from adfs.runtime.trace import Trace
-from adfs.schedule.clock import Clock
 from adfs.schedule.delays import Delays
-from adfs.schedule.law import Drawer
 from adfs.theory.parameters import Parameters
 
 
@@ -32,7 +31,7 @@ class Result:
     status: str
     objective: float
     duality_gap: float
-    parameters: Parameters
+    parameters: Any
     trace: Trace
     algorithm: str
     seed: int
@@ -81,6 +80,7 @@ def solve(
     delays: Delays | None = None,
     warm_start: ArrayLike | None = None,
     evaluate_every: int | None = None,
+    clock_limit: float | None = None,
     progress: bool | None = None,
     signals: tuple[signal.Signals, ...] = (signal.SIGINT,),
 ) -> Result:
@@ -90,7 +90,7 @@ def solve(
     ----------
     problem : Problem
     algorithm : str
-        ``auto`` takes ``adfs``.
+        ``auto`` takes ``adfs``; `adfs.algorithms` lists the names.
     tol : float
         Stop when ``gap / max(1, |F|) <= tol``.
     max_iter : int, optional
@@ -101,6 +101,7 @@ def solve(
         The time model: one communication in units of one proximal step, ``nonblocking`` or
         ``rendezvous``; ``delays`` where they are not constant.
     parameters : str or Parameters
+        ``tuned``, or a rule that the algorithm has, or for ``adfs`` the parameters themselves.
     seed : int
         The same seed gives the same bits.
     callback : callable, optional
@@ -109,6 +110,8 @@ def solve(
         A model to start from.
     evaluate_every : int, optional
         Events between evaluations, which cost a good part of a pass each.
+    clock_limit : float, optional
+        Most idealized time; reaching it is the status ``time_limit``.
     progress : bool, optional
         A progress line on stderr; by default only if that is a terminal.
 
@@ -122,36 +125,25 @@ def solve(
     ('converged', True)
     """
     started = time.perf_counter()
-    stopping = Stopping(tol, max_iter, time_limit)
+    stopping = Stopping(tol, max_iter, time_limit, clock_limit)
     if evaluate_every is not None and not (evaluate_every >= 1 and evaluate_every % 1 == 0):
         raise ParameterError(
             f"evaluate_every={evaluate_every} must be a whole number of events >= 1, or None."
         )
     name = "adfs" if algorithm == "auto" else algorithm
-    delays = delays or Delays(tau=tau)
-    chosen = _parameters(problem, parameters, tau, clock, delays)
-    run = Run(
-        problem, get_algorithm(name)(problem, chosen), chosen, Drawer(chosen, seed),
-        Clock(chosen.edges, problem.n_nodes, delays, clock), stopping,
-        None if warm_start is None else problem.vector(warm_start), int(evaluate_every or 0),
-    )  # fmt: skip
+    setting = Setting(parameters, tau, clock, delays or Delays(tau=tau), seed)
+    if delays is not None:
+        Delays(tau=tau)  # refuses what is no time
+    method = get_algorithm(name)(problem, setting)
+    every = None if evaluate_every is None else Every(int(evaluate_every))
+    pace = every or ToTolerance(method.rho, tol, method.shortest)
+    start = None if warm_start is None else problem.vector(warm_start)
+    run = Run(problem, method, stopping, pace, start)
     setup_time = time.perf_counter() - started
     with Interrupts(signals) as interrupts, terminal_progress(progress) as show:
         run.callbacks = tuple(each for each in (callback, show) if each is not None)
         status, reading = run.go(interrupts)
     return Result(
-        reading.theta, reading.thetas, status, reading.objective, reading.duality_gap, chosen,
-        run.trace, name, seed, setup_time, interrupts.received,
+        reading.theta, reading.thetas, status, reading.objective, reading.duality_gap,
+        method.parameters, run.trace, name, seed, setup_time, interrupts.received,
     )  # fmt: skip
-
-
-def _parameters(
-    problem: Problem, parameters: str | Parameters, tau: float, clock: str, delays: Delays
-) -> Parameters:
-    if isinstance(parameters, Parameters):
-        if parameters.conditioning is not problem.conditioning:
-            raise ParameterError("These parameters were chosen for another problem; choose again.")
-        return parameters
-    if not (tau >= 0 and math.isfinite(tau)):
-        raise ParameterError(f"tau={tau:g} must be finite and >= 0 (one communication's time).")
-    return Parameters.choose(problem, parameters, tau, clock, delays)

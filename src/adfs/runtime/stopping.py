@@ -2,20 +2,36 @@
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from adfs.errors import ParameterError
 
 STATUSES = ("converged", "max_iter", "time_limit", "interrupted", "diverged")
+MEASURES = ("duality_gap", "suboptimality")
 BLOW_UP = 1e8
+
+
+class Spent(NamedTuple):
+    """What a run has used up."""
+
+    iteration: int
+    idealized_time: float
+    wall_time: float
 
 
 @dataclass(frozen=True)
 class Stopping:
-    """Limits of a run; a number out of range cannot be built."""
+    """Limits of a run; a number out of range cannot be built.
+
+    ``measure`` is what falls to ``tol``, relative to ``max(1, |F|)``: the duality gap, which needs
+    no optimum, or the mean over nodes of the suboptimality, for studies where the optimum is known.
+    """
 
     tol: float = 1e-6
     max_iter: int | None = None
     time_limit: float | None = None
+    clock_limit: float | None = None
+    measure: str = "duality_gap"
 
     def __post_init__(self) -> None:
         if not (self.tol > 0 and math.isfinite(self.tol)):
@@ -29,22 +45,32 @@ class Stopping:
             )
         if self.time_limit is not None and not self.time_limit > 0:
             raise ParameterError(f"time_limit={self.time_limit:g} s must be > 0, or None.")
+        if self.clock_limit is not None and not self.clock_limit > 0:
+            raise ParameterError(
+                f"clock_limit={self.clock_limit:g} must be > 0 (in units of one proximal step), "
+                "or None."
+            )
+        if self.measure not in MEASURES:
+            raise ParameterError(
+                f"measure={self.measure!r} is unknown; choose one of {', '.join(MEASURES)}."
+            )
 
-    def verdict(
-        self, growth: float, relative_gap: float, iteration: int, wall_time: float, budget: int
-    ) -> str | None:
+    def verdict(self, growth: float, error: float, spent: "Spent", budget: int) -> str | None:
         """The status with which to stop now, or None to go on.
 
-        ``growth`` is the gap over the size of the problem at the start. The relative gap alone
-        never tells a run that blows up: it is divided by an objective that grows with it.
+        ``error`` is the relative measure. ``growth`` is the gap over the size of the problem at the
+        start: the relative gap alone never tells a run that blows up, because it is divided by an
+        objective that grows with it.
         """
-        if not growth <= BLOW_UP or not math.isfinite(relative_gap):
+        if not growth <= BLOW_UP or not math.isfinite(error):
             return "diverged"
-        if relative_gap <= self.tol:
+        if error <= self.tol:
             return "converged"
-        if iteration >= budget:
+        if spent.iteration >= budget:
             return "max_iter"
-        if self.time_limit is not None and wall_time >= self.time_limit:
+        if self.time_limit is not None and spent.wall_time >= self.time_limit:
+            return "time_limit"
+        if self.clock_limit is not None and spent.idealized_time >= self.clock_limit:
             return "time_limit"
         return None
 

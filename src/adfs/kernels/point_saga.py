@@ -1,0 +1,82 @@
+"""Rounds of Point-SAGA with a table of scalars, in O(non-zeros) each.
+
+The iterate moves along the dense mean ``gb`` of the table every round, but only in two ways: it is
+scaled, and a multiple of ``gb`` is added. So it is kept as ``x = s u + r gb`` with two numbers
+``s`` and ``r``; a round then changes ``s`` and ``r``, and ``u`` and ``gb`` only along the sample's
+row. With ``a = 1 + gamma lam`` and ``delta = c' - c`` the round
+
+    x' = (x - gamma gb + gamma (c - c') x_k) / a,    gb' = gb + delta x_k / N
+
+reads
+
+    s' = s / a,    r' = (r - gamma) / a,    u' = u - delta (gamma + (r - gamma) / N) / s x_k.
+
+``r`` tends to ``-1 / lam``, as it should: ``x* = -gb* / lam``. ``u`` and ``gb`` lie interleaved in
+one row of pairs; ``u`` is multiplied out before ``s`` underflows.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from adfs.kernels.edge import TINY_SCALE
+from adfs.kernels.memory import prefetch
+from adfs.kernels.primal_prox import slope_after
+from adfs.kernels.rows import prefetch_row, two_axpys, two_dots
+from adfs.kernels.sampling import uniform
+
+# Columns of a sample's line: its l' in the table, the prox's warm start; then the constants
+# |x|^2, label and weight. Eight doubles, so that a line is one cache line.
+SLOPE, WARM, NORM2, LABEL, WEIGHT = range(5)
+LINE = 8
+AHEAD = 16  # rounds between asking for a row's memory and using it
+S, R = 0, 1
+
+
+class Constants(NamedTuple):
+    """Numbers of a run that never change."""
+
+    loss: int
+    gamma: float
+    ridge: float  # lam = sum_i sigma_i / N
+    key: np.uint64  # of the stream of samples
+
+
+@njit(cache=True, _nrt=False, nogil=True)
+def run_rounds(start, count, rows, lines, pairs, scales, constants):
+    """Rounds ``start, ..., start + count - 1``; ``pairs`` and ``scales`` hold ``x`` as above."""
+    n = lines.shape[0]
+    lines_at = lines.ctypes.data
+    gamma, loss = constants.gamma, constants.loss
+    inverse = 1.0 / (1.0 + gamma * constants.ridge)
+    s, r = scales[S], scales[R]
+    for t in range(start, start + count):
+        coming = np.int64(uniform(constants.key, t + AHEAD) * n)
+        prefetch(np.uintp(lines_at + coming * (LINE * 8)))
+        prefetch_row(rows, coming)
+        row = np.int64(uniform(constants.key, t) * n)
+        slope, weight, norm2 = lines[row, SLOPE], lines[row, WEIGHT], lines[row, NORM2]
+        along_u, along_mean = two_dots(rows, row, pairs, 0)
+        target = s * along_u + (r - gamma) * along_mean + gamma * weight * slope * norm2
+        new, lines[row, WARM] = slope_after(
+            loss, lines[row, LABEL], gamma * inverse * weight * norm2, target * inverse,
+            lines[row, WARM], slope,
+        )  # fmt: skip
+        lines[row, SLOPE] = new
+        delta = weight * (new - slope)
+        if s < TINY_SCALE:
+            multiply_out(pairs, s)
+            s = 1.0
+        move = -delta * (gamma + (r - gamma) / n) / s
+        two_axpys(rows, row, move, delta / n, pairs, 0)
+        s *= inverse
+        r = (r - gamma) * inverse
+    scales[S], scales[R] = s, r
+
+
+@njit(cache=True, _nrt=False)
+def multiply_out(pairs, s):
+    """``u *= s``: rare, and the only O(d) work."""
+    for k in range(0, pairs.shape[1], 2):
+        pairs[0, k] *= s

@@ -1,0 +1,84 @@
+"""When to look: evaluations cost about a pass over the data, so they are placed with care.
+
+A pace is a function of the readings and of the clock alone, so that every engine looks at the same
+iterations.
+"""
+
+import math
+from typing import Protocol
+
+from adfs.runtime.stopping import Spent
+
+HALF_A_DECADE = 0.5 * math.log(10.0)
+MOST_GROWTH = 2.0
+LOOKS = 40
+
+
+class Pace(Protocol):
+    """Decides how many events come before the next evaluation."""
+
+    def events(self, spent: Spent, error: float) -> int:
+        """Events to go, given what was spent so far and the relative error just read."""
+        ...
+
+
+class Every:
+    """A fixed number of events."""
+
+    def __init__(self, interval: int) -> None:
+        self.interval = interval
+
+    def events(self, spent: Spent, error: float) -> int:
+        """Always the same."""
+        return self.interval
+
+
+class ToTolerance:
+    """As few looks as the stop needs: for people who want the model.
+
+    As many events as the remaining factors e need at the slope seen last, which lies between once
+    and twice theory's (docs/tuning.md); at least one and at most eight of theory's factors e.
+    """
+
+    def __init__(self, rho: float, tol: float, shortest: int) -> None:
+        self.rho, self.tol, self.shortest = rho, tol, shortest
+        self._last = (0, math.inf)  # the last evaluation: its iteration, and the factors e left
+
+    def events(self, spent: Spent, error: float) -> int:
+        """Events until a look is worth its cost."""
+        left = math.log(error / self.tol)
+        slope = (self._last[1] - left) / max(1, spent.iteration - self._last[0])
+        self._last = (spent.iteration, left)
+        events = 1.1 * left / min(2.0 * self.rho, max(self.rho, slope))
+        within = min(8.0 / self.rho, max(1.0 / self.rho, events))
+        return max(self.shortest, math.ceil(within))
+
+
+class EvenCurve:
+    """A curve worth drawing: a look each half decade of error, for people who want to compare.
+
+    Intervals grow at most by a factor 2, from ``shortest`` on, so that the start is seen too; with
+    a clock limit there are at least some 40 looks, and the last one falls on the limit.
+    """
+
+    def __init__(self, shortest: int, clock_limit: float | None = None) -> None:
+        self.shortest, self.clock_limit = shortest, clock_limit
+        self._interval = shortest / MOST_GROWTH
+        self._last: tuple[Spent, float] | None = None
+
+    def events(self, spent: Spent, error: float) -> int:
+        """Events until the error has fallen by another half decade, at the slope seen last."""
+        wanted = min(MOST_GROWTH * self._interval, self._half_a_decade(spent, error))
+        if self.clock_limit is not None and spent.idealized_time > 0.0:
+            per_event = spent.idealized_time / spent.iteration
+            left = (self.clock_limit - spent.idealized_time) / per_event
+            wanted = min(wanted, self.clock_limit / LOOKS / per_event, left + 1.0)
+        self._interval = max(1.0, wanted)
+        return math.ceil(self._interval)
+
+    def _half_a_decade(self, spent: Spent, error: float) -> float:
+        before, self._last = self._last, (spent, error)
+        if before is None or not 0.0 < error < before[1]:
+            return math.inf
+        events = spent.iteration - before[0].iteration
+        return max(self.shortest, events * HALF_A_DECADE / math.log(before[1] / error))

@@ -1,0 +1,149 @@
+"""Synchronous methods: rounds in which all nodes work, then talk, and what they take.
+
+A round ends when its slowest node and then its slowest edges are done. Under a random law every
+elementary step and every message has its own factor, as for the pairwise methods: a node that
+processes m samples takes the sum of m draws.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adfs.errors import ParameterError
+from adfs.kernels import timing
+from adfs.kernels.sampling import uniform
+from adfs.randomness import stream_key
+from adfs.schedule.delays import Delays
+from adfs.schedule.events import Events
+
+
+class Cost(NamedTuple):
+    """A kind of round: elementary steps at each node, side by side, then communication rounds."""
+
+    work: NDArray[np.float64]  # (n,), in units of one proximal step
+    rounds: int = 0
+
+
+class Rounds:
+    """Kinds of rounds in a fixed pattern, repeated for ever.
+
+    Examples
+    --------
+    >>> Rounds([1, 0, 0]).draw(2, 7).which
+    array([0, 1, 0, 0, 1], dtype=int32)
+    """
+
+    def __init__(self, pattern: Sequence[int]) -> None:
+        self._pattern = np.array(pattern, dtype=np.int32)
+
+    def draw(self, start: int, stop: int) -> Events:
+        """Rounds ``start`` to ``stop``."""
+        which = self._pattern[np.arange(start, stop) % len(self._pattern)]
+        return Events(start, which, np.full(stop - start, -1, np.int32))
+
+
+class CoinRounds:
+    """Rounds of kind 1 with probability ``p`` and of kind 0 otherwise, by counter from a seed."""
+
+    def __init__(self, p: float, seed: int, stream: str) -> None:
+        if not 0.0 <= p <= 1.0:
+            raise ParameterError(f"p={p:g} must be a probability, between 0 and 1.")
+        self.p, self._key = p, stream_key(seed, stream)
+
+    def draw(self, start: int, stop: int) -> Events:
+        """Rounds ``start`` to ``stop``."""
+        with np.errstate(over="ignore"):  # hashing wraps around 2^64
+            coins = [uniform(self._key, t) < self.p for t in range(start, stop)]
+        return Events(start, np.array(coins, np.int32), np.full(stop - start, -1, np.int32))
+
+
+class RoundClock:
+    """Time of synchronous rounds; all nodes leave a round together.
+
+    Parameters
+    ----------
+    costs : sequence of Cost
+        One a kind, in the order of their numbers in ``Events.which``.
+    edges : array, shape (n_edges, 2)
+        Over which a communication round goes; without edges it takes no time.
+    n_nodes : int
+    delays : Delays
+
+    Examples
+    --------
+    >>> cost = Cost(np.array([10.0, 20.0]), rounds=3)
+    >>> clock = RoundClock([cost], np.array([[0, 1]]), 2, Delays(tau=5.0, speed=(1.0, 2.0)))
+    >>> clock.advance(Rounds([0]).draw(0, 2))
+    >>> clock.time
+    110.0
+    """
+
+    def __init__(
+        self, costs: Sequence[Cost], edges: NDArray[np.integer], n_nodes: int, delays: Delays
+    ) -> None:
+        self.costs, self.edges, self.n_nodes, self.delays = tuple(costs), edges, n_nodes, delays
+        nominal = delays.nominal(len(edges), n_nodes)
+        self._tau, self._speed = nominal[: len(edges)], nominal[len(edges) :]
+        self._work = np.array([cost.work for cost in self.costs], dtype=np.float64)
+        self._rounds = np.array([cost.rounds for cost in self.costs], dtype=np.int64)
+        self._state = {
+            "counts": np.zeros(len(self.costs)),  # rounds of each kind so far
+            "random": np.zeros(1),  # time so far, under a random law
+            "random_busy": np.zeros(n_nodes),
+        }
+
+    @property
+    def time(self) -> float:
+        """Idealized time so far.
+
+        Under constant delays from the number of rounds of each kind: the same however they are cut.
+        """
+        slowest = float(np.max(self._tau, initial=0.0))
+        lengths = np.max(self._speed * self._work, axis=1) + self._rounds * slowest
+        return float(self._state["counts"] @ lengths + self._state["random"][0])
+
+    @property
+    def finish(self) -> NDArray[np.float64]:
+        """When each node has done its part: all at once, (n_nodes,)."""
+        return np.full(self.n_nodes, self.time)
+
+    @property
+    def busy(self) -> NDArray[np.float64]:
+        """Time that each node computed, (n_nodes,)."""
+        steady = self._state["counts"] @ (self._speed * self._work)
+        return np.asarray(steady + self._state["random_busy"])
+
+    def idle_share(self) -> NDArray[np.float64]:
+        """Share of the time that each node did not compute, (n_nodes,)."""
+        return 1.0 - self.busy / self.time if self.time > 0.0 else np.zeros(self.n_nodes)
+
+    def advance(self, events: Events) -> None:
+        """Execute rounds."""
+        if self.delays.law == "constant":
+            self._state["counts"] += np.bincount(events.which, minlength=len(self.costs))
+            return
+        first, last, law, shape = self.delays.law_arguments(len(self.edges), self.n_nodes)
+        scopes = np.array([first < len(self.edges), last > len(self.edges)])
+        with np.errstate(over="ignore"):  # hashing wraps around 2^64
+            timing.random_rounds(
+                events.which, events.start, self._work, self._rounds, self._speed, self._tau,
+                scopes, law, shape, self.delays.keys(), self._state["random"],
+                self._state["random_busy"],
+            )  # fmt: skip
+
+    def copy(self) -> "RoundClock":
+        """Another clock in the same state."""
+        other = RoundClock(self.costs, self.edges, self.n_nodes, self.delays)
+        other.restore(self.state())
+        return other
+
+    def state(self) -> dict[str, NDArray[np.float64]]:
+        """Copies of the arrays from which ``restore`` makes this state again."""
+        return {name: array.copy() for name, array in self._state.items()}
+
+    def restore(self, state: Mapping[str, NDArray[np.float64]]) -> None:
+        """Take up a state that a clock of the same rounds exported."""
+        for name, array in self._state.items():
+            array[:] = state[name]
