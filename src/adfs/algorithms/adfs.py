@@ -152,7 +152,7 @@ def prepare(problem: Problem, setting: Setting) -> Method:
     chosen = _parameters(problem, setting)
     clock = Clock(chosen.edges, problem.n_nodes, setting.delays, setting.clock)
     return Method(
-        Adfs(problem, chosen), Drawer(chosen, setting.seed), clock, chosen.rho, chosen
+        Adfs(problem, chosen), Drawer(chosen, setting.seed), clock, chosen.rho, chosen, sharp=True
     )  # fmt: skip
 
 

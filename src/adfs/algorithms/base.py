@@ -100,6 +100,8 @@ class Method:
     ----------
     rho : float
         Theory's rate: the error falls by ``1 - rho`` an iteration.
+    sharp : bool
+        Whether what is seen lies between once and twice that rate; otherwise it is only a bound.
     parameters : object
         What the algorithm was made with; ``str(parameters)`` explains every number.
     block : int
@@ -115,6 +117,7 @@ class Method:
     parameters: Any
     block: int = 1 << 14
     shortest: int = 2_000
+    sharp: bool = False
 
 
 Factory = Callable[[Problem, Setting], Method]

@@ -12,6 +12,7 @@ from adfs.runtime.stopping import Spent
 HALF_A_DECADE = 0.5 * math.log(10.0)
 MOST_GROWTH = 2.0
 LOOKS = 40
+FLAT = 1e-300
 
 
 class Pace(Protocol):
@@ -54,6 +55,24 @@ class ToTolerance:
         return max(self.shortest, math.ceil(within))
 
 
+class Cautious:
+    """The same where theory's rate is only a bound, often far from what is seen.
+
+    Intervals double from ``shortest`` on, until the slope seen last says that the goal is nearer.
+    """
+
+    def __init__(self, tol: float, shortest: int) -> None:
+        self.tol, self.shortest = tol, shortest
+        self._interval = shortest / MOST_GROWTH
+        self._slope = _Slope()
+
+    def events(self, spent: Spent, error: float) -> int:
+        """Events until the goal, or twice as many as the last time."""
+        needed = 1.1 * math.log(error / self.tol) / self._slope.seen(spent, error)
+        self._interval = max(self.shortest, min(MOST_GROWTH * self._interval, needed))
+        return math.ceil(self._interval)
+
+
 class EvenCurve:
     """A curve worth drawing: a look each half decade of error, for people who want to compare.
 
@@ -64,11 +83,12 @@ class EvenCurve:
     def __init__(self, shortest: int, clock_limit: float | None = None) -> None:
         self.shortest, self.clock_limit = shortest, clock_limit
         self._interval = shortest / MOST_GROWTH
-        self._last: tuple[Spent, float] | None = None
+        self._slope = _Slope()
 
     def events(self, spent: Spent, error: float) -> int:
         """Events until the error has fallen by another half decade, at the slope seen last."""
-        wanted = min(MOST_GROWTH * self._interval, self._half_a_decade(spent, error))
+        half = HALF_A_DECADE / self._slope.seen(spent, error)
+        wanted = min(MOST_GROWTH * self._interval, max(self.shortest, half))
         if self.clock_limit is not None and spent.idealized_time > 0.0:
             per_event = spent.idealized_time / spent.iteration
             left = (self.clock_limit - spent.idealized_time) / per_event
@@ -76,9 +96,16 @@ class EvenCurve:
         self._interval = max(1.0, wanted)
         return math.ceil(self._interval)
 
-    def _half_a_decade(self, spent: Spent, error: float) -> float:
-        before, self._last = self._last, (spent, error)
+
+class _Slope:
+    """Factors e an event between the last two readings; next to nothing where it did not fall."""
+
+    def __init__(self) -> None:
+        self._last: tuple[int, float] | None = None
+
+    def seen(self, spent: Spent, error: float) -> float:
+        """The slope up to this reading."""
+        before, self._last = self._last, (spent.iteration, error)
         if before is None or not 0.0 < error < before[1]:
-            return math.inf
-        events = spent.iteration - before[0].iteration
-        return max(self.shortest, events * HALF_A_DECADE / math.log(before[1] / error))
+            return FLAT
+        return math.log(before[1] / error) / max(1, spent.iteration - before[0])

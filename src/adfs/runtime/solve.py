@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from adfs.algorithms import registered  # noqa: F401  (fills the registry)
-from adfs.algorithms.base import Setting, get_algorithm
+from adfs.algorithms.base import Method, Setting, get_algorithm
 from adfs.errors import ParameterError
 from adfs.problems.finite_sum import Problem
-from adfs.runtime.pace import Every, ToTolerance
+from adfs.runtime.pace import Cautious, Every, Pace, ToTolerance
 from adfs.runtime.progress import terminal_progress
 from adfs.runtime.runner import Callback, Run
 from adfs.runtime.signals import Interrupts
@@ -135,10 +135,8 @@ def solve(
     if delays is not None:
         Delays(tau=tau)  # refuses what is no time
     method = get_algorithm(name)(problem, setting)
-    every = None if evaluate_every is None else Every(int(evaluate_every))
-    pace = every or ToTolerance(method.rho, tol, method.shortest)
     start = None if warm_start is None else problem.vector(warm_start)
-    run = Run(problem, method, stopping, pace, start)
+    run = Run(problem, method, stopping, _pace(method, tol, evaluate_every), start)
     setup_time = time.perf_counter() - started
     with Interrupts(signals) as interrupts, terminal_progress(progress) as show:
         run.callbacks = tuple(each for each in (callback, show) if each is not None)
@@ -147,3 +145,11 @@ def solve(
         reading.theta, reading.thetas, status, reading.objective, reading.duality_gap,
         method.parameters, run.trace, name, seed, setup_time, interrupts.received,
     )  # fmt: skip
+
+
+def _pace(method: Method, tol: float, evaluate_every: int | None) -> Pace:
+    if evaluate_every is not None:
+        return Every(int(evaluate_every))
+    if method.sharp:
+        return ToTolerance(method.rho, tol, method.shortest)
+    return Cautious(tol, method.shortest)

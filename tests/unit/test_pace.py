@@ -1,0 +1,69 @@
+"""Where evaluations fall: few on the way to a tolerance, evenly in decades for a curve."""
+
+import math
+
+import pytest
+
+from adfs.runtime.pace import Cautious, EvenCurve, Every, ToTolerance
+from adfs.runtime.stopping import Spent
+
+
+def run(pace, rate, until, time_per_event=2.0, most=10_000):
+    """Readings (iteration, error) of a run whose error is ``exp(-rate t)``."""
+    looks, t = [], 0
+    while len(looks) < most:
+        error = math.exp(-rate * t)
+        looks.append((t, error))
+        if until(t, error):
+            return looks
+        t += pace.events(Spent(t, time_per_event * t, 0.0), error)
+    raise AssertionError("the pace never arrived")
+
+
+def test_a_fixed_pace_is_fixed():
+    assert [t for t, _ in run(Every(7), 0.01, lambda t, _: t >= 28)] == [0, 7, 14, 21, 28]
+
+
+@pytest.mark.parametrize("share", [0.9, 1.3, 2.0])
+def test_the_way_to_a_tolerance_takes_few_looks_and_does_not_overshoot_far(share):
+    rho, tol = 1e-5, 1e-8
+    looks = run(ToTolerance(rho, tol, 2_000), share * rho, lambda _, error: error <= tol)
+    assert len(looks) <= 6
+    needed = math.log(1 / tol) / (share * rho)
+    assert looks[-1][0] <= needed + max(0.3 * needed, 1.0 / rho)
+
+
+@pytest.mark.parametrize("rate", [0.3, 1e-2, 1e-4])
+def test_caution_needs_no_rate_and_overshoots_little(rate):
+    looks = run(Cautious(1e-8, 5), rate, lambda _, error: error <= 1e-8)
+    needed = math.log(1e8) / rate
+    assert looks[-1][0] <= 1.15 * needed + 5
+    assert len(looks) <= math.log2(needed / 5) + 4
+
+
+def test_looks_are_never_closer_than_the_shortest_interval():
+    looks = run(ToTolerance(0.5, 1e-6, 40), 0.5, lambda _, error: error <= 1e-6)
+    assert [t for t, _ in looks] == [0, 40]
+
+
+@pytest.mark.parametrize("rate", [1e-3, 1e-4, 1e-5])
+def test_a_curve_has_about_two_looks_a_decade_once_its_slope_is_known(rate):
+    looks = run(EvenCurve(shortest=100), rate, lambda _, error: error <= 1e-9)
+    late = [error for _, error in looks if error < 1e-2]
+    decades = math.log10(late[0] / late[-1])
+    assert 1.5 <= (len(late) - 1) / decades <= 2.5
+    first = [t for t, _ in looks][:4]
+    assert first == [0, 100, 300, 700]
+
+
+def test_a_curve_that_does_not_fall_still_ends_on_its_limit():
+    looks = run(EvenCurve(100, clock_limit=1e6), 1e-9, lambda t, _: 2.0 * t >= 1e6)
+    assert 40 <= len(looks) <= 60
+    assert 1e6 <= 2.0 * looks[-1][0] <= 1e6 + 4.0
+
+
+def test_an_error_that_rises_or_is_zero_does_not_stop_the_pace():
+    pace = EvenCurve(10)
+    events = [pace.events(Spent(0, 0.0, 0.0), 1.0), pace.events(Spent(10, 1.0, 0.0), 2.0)]
+    assert events == [10, 20]
+    assert pace.events(Spent(30, 3.0, 0.0), 0.0) == 40
