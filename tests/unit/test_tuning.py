@@ -162,3 +162,21 @@ def test_a_choice_slower_at_the_typical_beta_loses_however_good_elsewhere():
     assert tuning._best([even, rival, better], goal) == 2
     assert tuning._best([rival, even / 1.05, better], goal) == 1
     assert tuning._best([1.2 * rival, even], goal) == 1  # with p_comm given, all may be slower
+
+
+@pytest.mark.parametrize(("graph", "seed"), [("grid:3x3", 5), ("ring:9", 6)])
+def test_a_slow_node_gets_fewer_updates_and_the_run_is_sooner_done(graph, seed):
+    """Measured, not predicted: against the same rule that believes all nodes equally fast."""
+    X, y = adfs.generators.two_gaussians(9 * 60, 6, seed=seed)
+    topology = adfs.Topology.parse(graph)
+    problem = adfs.Problem(adfs.partition(X, y, 9), sigma=1.0, topology=topology)
+    delays = Delays(tau=5.0, speed=tuple(10.0 if node == 4 else 1.0 for node in range(9)))
+    aware = adfs.Parameters.choose(problem, "tuned", delays=delays)
+    blind = adfs.Parameters.choose(problem, "tuned", tau=5.0)
+    assert aware.p_node[4] < 0.7 * aware.p_node[0]
+    assert blind.p_node[4] == pytest.approx(blind.p_node[0])
+    times = [
+        adfs.solve(problem, parameters=chosen, delays=delays, evaluate_every=500).idealized_time
+        for chosen in (aware, blind)
+    ]
+    assert times[0] < 0.9 * times[1]
