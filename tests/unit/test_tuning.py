@@ -174,7 +174,7 @@ def test_a_slow_node_gets_fewer_updates_and_the_run_is_sooner_done(graph, seed):
     aware = adfs.Parameters.choose(problem, "tuned", delays=delays)
     blind = adfs.Parameters.choose(problem, "tuned", tau=5.0)
     assert aware.p_node[4] < 0.7 * aware.p_node[0]
-    assert blind.p_node[4] == pytest.approx(blind.p_node[0])
+    assert blind.p_node[4] == pytest.approx(blind.p_node[0], rel=0.1)
     times = [
         adfs.solve(problem, parameters=chosen, delays=delays, evaluate_every=500).idealized_time
         for chosen in (aware, blind)

@@ -10,11 +10,11 @@ spent on it cost time.
 numbers for all.
 
 **Choice.** Candidates differ in the scale ``c`` of ``mu_ij^2`` (SPEC 2.4b), in ``p_comm`` around
-the value that equalises the two rates, and in the nodes' shares (equal, in proportion to what
-each needs, or fewer where a node is slow, with a smaller ``mu_ij^2`` there so that Theorem 1 still
-allows the same ``rho``); all use the projector form, whose ``sigma_A`` is never smaller. Taken is the one whose
-time, relative to the better one of ``paper`` and ``exact``, is least for the worst ``beta``. These
-two compete too, and at the typical ``beta`` the choice is never predicted slower than either.
+the value that equalises the two rates, and in the nodes' shares (equal, in proportion to what each
+needs, or fewer where a node is slow, with a smaller ``mu_ij^2`` there so that Theorem 1 allows
+the same ``rho``); all use the projector form, whose ``sigma_A`` is never smaller. Taken is the one
+whose time, relative to the better one of ``paper`` and ``exact``, is least for the worst ``beta``.
+These two compete too, and at the typical ``beta`` the choice is never predicted slower than either.
 """
 
 import dataclasses
