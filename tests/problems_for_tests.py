@@ -15,7 +15,7 @@ from adfs.algorithms.adfs import Adfs
 from oracles import augmented
 
 REGRESSION = ("squared", "huber", "absolute")
-RULES = ("paper", "exact", "projector", "tuned")
+RULES = ("paper", "balanced", "exact", "projector", "tuned")
 EDGE_MU2 = 0.5
 
 

@@ -261,7 +261,7 @@ def test_an_impossible_mu_scale_is_refused(mu_scale, how):
 
 
 def test_unknown_rules_clocks_and_fields_are_refused_with_the_choices():
-    with pytest.raises(ParameterError, match=r"'best' is not a rule; .*paper, exact, projector"):
+    with pytest.raises(ParameterError, match=r"'best' is not a rule; .*paper, balanced, exact, projector"):
         choose(how="best")
     with pytest.raises(ParameterError, match=r"'sundial' is unknown; .*nonblocking, rendezvous"):
         choose(clock="sundial")
@@ -376,3 +376,14 @@ def test_a_loss_that_is_not_smooth_has_no_parameters():
     problem = make_case("path:2", "hinge").problem
     with pytest.raises(ParameterError, match="'hinge' is not smooth"):
         adfs.Parameters.choose(problem, "exact")
+
+
+@pytest.mark.parametrize("tau", [5.0, 50.0])
+def test_balanced_spends_as_much_time_on_messages_as_on_samples(tau):
+    """Appendix E: ``tau p_comm = p_comp``; all else as in Theorem 3."""
+    problem = make_case("grid:3x3").problem
+    chosen = adfs.Parameters.choose(problem, "balanced", tau=tau)
+    assert tau * chosen.p_comm == pytest.approx(chosen.p_comp)
+    paper = adfs.Parameters.choose(problem, "paper", tau=tau)
+    assert chosen.sigma_A == paper.sigma_A
+    np.testing.assert_array_equal(chosen.alpha, paper.alpha)

@@ -382,7 +382,7 @@ def test_a_loss_that_is_not_smooth_is_refused_with_a_sentence(loss):
     ("arguments", "sentence"),
     [
         ({"algorithm": "sgd"}, "algorithm='sgd' is not known; choose auto or one of .*adfs"),
-        ({"parameters": "best"}, "parameters='best' is not a rule; choose one of paper, exact"),
+        ({"parameters": "best"}, "parameters='best' is not a rule; choose one of paper, balanced"),
         ({"clock": "wall"}, "clock='wall' is unknown; choose one of nonblocking, rendezvous"),
         ({"tau": -1.0}, "tau=-1 must be >= 0 and finite"),
         ({"tau": np.nan}, "tau=nan must be >= 0 and finite"),

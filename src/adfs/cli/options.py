@@ -14,9 +14,10 @@ LOSSES = (
 )  # fmt: skip
 PARTITIONS = ("even", "contiguous", "draw", "sorted")
 CLOCKS = ("nonblocking", "rendezvous")
-RULES = ("paper", "exact", "projector", "tuned")
+RULES = ("paper", "balanced", "exact", "projector", "tuned", "theory")
 LAWS = ("constant", "exponential", "lognormal", "pareto")
 SCOPES = ("both", "communications", "computations")
+AXES = ("idealized_time", "iteration", "passes", "n_comm", "bytes", "wall_time")
 DEFAULT_NODES = 4
 
 DATA_HELP = (
@@ -179,8 +180,8 @@ def add_rule(parser: argparse.ArgumentParser) -> None:
         choices=RULES,
         default="tuned",
         metavar="RULE",
-        help="who chooses rates and probabilities: paper, exact, projector or "
-        "tuned, the fastest for this tau and clock (default tuned)",
+        help="who chooses rates and probabilities: for adfs paper, balanced, exact, projector or "
+        "tuned; for the others theory or tuned, the fastest that theory allows (default tuned)",
     )
 
 

@@ -1,5 +1,9 @@
-"""The rules that choose parameters: ``paper``, ``exact``, ``projector`` and ``tuned``."""
+"""The rules that choose parameters: ``paper``, ``balanced``, ``exact``, ``projector`` and ``tuned``.
 
+``balanced`` is the paper's rule for high latency (Appendix E): ``tau p_comm = p_comp``.
+"""
+
+import dataclasses
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -19,7 +23,7 @@ if TYPE_CHECKING:
 
 Vector = NDArray[np.float64]
 
-RULES = ("paper", "exact", "projector", "tuned")
+RULES = ("paper", "balanced", "exact", "projector", "tuned")
 
 
 class Setting(NamedTuple):
@@ -82,6 +86,9 @@ def _on_graph(
         from adfs.theory.tuning import tune
 
         return tune(setting, p_comm, mu_scale)
+    if how == "balanced":
+        share = 1.0 / (1.0 + _mean_tau(setting)) if p_comm is None else p_comm
+        return dataclasses.replace(paper(setting, share, mu_scale), how=how)
     if how == "paper":
         return paper(setting, p_comm, mu_scale)
     return exact(setting, how == "projector", p_comm, mu_scale)
