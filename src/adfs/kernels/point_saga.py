@@ -23,8 +23,9 @@ from numba import njit
 from adfs.kernels.edge import TINY_SCALE
 from adfs.kernels.memory import prefetch
 from adfs.kernels.primal_prox import slope_after
-from adfs.kernels.rows import prefetch_row, two_axpys, two_dots
+from adfs.kernels.rows import axpy, dot, prefetch_row, two_axpys, two_dots
 from adfs.kernels.sampling import uniform
+from adfs.kernels.scalar import derivative
 
 # Columns of a sample's line: its l' in the table, the prox's warm start; then the constants
 # |x|^2, label and weight. Eight doubles, so that a line is one cache line.
@@ -41,6 +42,16 @@ class Constants(NamedTuple):
     gamma: float
     ridge: float  # lam = sum_i sigma_i / N
     key: np.uint64  # of the stream of samples
+
+
+@njit(cache=True, _nrt=False, nogil=True)
+def fill_table(loss, rows, lines, first, last, theta, total):
+    """Table of rows ``first`` to ``last`` at ``theta``; adds its ``sum c x`` to ``total``."""
+    for row in range(first, last):
+        score = dot(rows, row, theta)
+        slope = derivative(loss, score, lines[row, LABEL])
+        lines[row, SLOPE], lines[row, WARM] = slope, score
+        axpy(rows, row, lines[row, WEIGHT] * slope, total)
 
 
 @njit(cache=True, _nrt=False, nogil=True)

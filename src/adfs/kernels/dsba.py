@@ -1,0 +1,119 @@
+"""Rounds of DSBA: at every node one sample's proximal step, then one exchange with all neighbours.
+
+The text's recursion takes a difference of two rounds. There every rounding error stays for good, as
+a wrong gradient (measured: 1.4e-15 more a round). Here it is summed up instead, with
+``U = (I - W) / 2 = Lap / (2 lambda_max)``:
+
+    z_{t+1} + alpha (grad B_ij + lam)(z_{t+1}) = z_t - U z_t - v_t + alpha phi_ij,
+    v_t = sum_{s <= t} U z_s + alpha phibar_t,
+
+the same iterates from round 0 on. A node keeps ``z``, which is its message, and ``v``; what is
+added to ``v`` vanishes at the optimum, and its rounding errors with it. The right side and ``v``
+lie interleaved in one row of pairs a node, so that one pass over a sample's non-zeros serves both.
+The work of a round is O((n + E) d), the numbers that are exchanged.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from adfs.kernels.memory import prefetch
+from adfs.kernels.point_saga import LABEL, LINE, NORM2, SLOPE, WARM, WEIGHT
+from adfs.kernels.primal_prox import slope_after
+from adfs.kernels.rows import prefetch_row, two_axpys, two_dots
+from adfs.kernels.sampling import uniform
+
+AHEAD = 2  # nodes between asking for a row's memory and using it
+
+
+class State(NamedTuple):
+    """What a round reads and writes; one row a node, one line a sample."""
+
+    lines: np.ndarray  # as for Point-SAGA
+    z: np.ndarray  # (n, d)
+    pairs: np.ndarray  # (n, 2 d): the right side and v; before round t, v lacks U z_t
+    scratch: np.ndarray  # (d,)
+
+
+class Constants(NamedTuple):
+    """Numbers of a run that never change."""
+
+    loss: int
+    alpha: float
+    ridge: np.ndarray  # lam_i = sigma_i / mbar
+    share: np.ndarray  # m_i / mbar, the factor of a node's components
+    half: float  # 1 / (2 lambda_max), so that U = half Lap
+    starts: np.ndarray  # neighbours of node i: neighbours[starts[i]:starts[i + 1]]
+    neighbours: np.ndarray
+    offsets: np.ndarray  # first row of each node
+    keys: np.ndarray  # each node's stream of samples
+
+
+@njit(cache=True, _nrt=False, nogil=True)
+def run_rounds(start, count, rows, state, constants):
+    """Rounds ``start, ..., start + count - 1``, in place."""
+    n_nodes = state.z.shape[0]
+    lines_at = state.lines.ctypes.data
+    for t in range(start, start + count):
+        for node in range(n_nodes):
+            later = node + AHEAD
+            coming = drawn(constants, later % n_nodes, t + later // n_nodes)
+            prefetch(np.uintp(lines_at + coming * (LINE * 8)))
+            prefetch_row(rows, coming)
+            mix(node, state, constants)
+            backward(node, drawn(constants, node, t), rows, state, constants)
+        for node in range(n_nodes):
+            publish(node, state, constants)
+
+
+@njit(cache=True, _nrt=False, forceinline=True)
+def drawn(constants, node, t):
+    """Row that the node draws at round ``t``: uniform in its own shard."""
+    first, last = constants.offsets[node], constants.offsets[node + 1]
+    return first + np.int64(uniform(constants.keys[node], t) * (last - first))
+
+
+@njit(cache=True, _nrt=False, forceinline=True)
+def mix(node, state, constants):
+    """Add ``U z`` to ``v``; the right side becomes ``z - U z - v``.
+
+    Both ends of an edge take the same difference, so ``v`` sums to ``alpha phibar`` over the nodes.
+    """
+    z, pairs, scratch = state.z, state.pairs, state.scratch
+    for k in range(scratch.size):
+        scratch[k] = 0.0
+    for j in range(constants.starts[node], constants.starts[node + 1]):
+        other = constants.neighbours[j]
+        for k in range(scratch.size):
+            scratch[k] += z[node, k] - z[other, k]
+    for k in range(scratch.size):
+        move = constants.half * scratch[k]
+        pairs[node, 2 * k + 1] += move
+        pairs[node, 2 * k] = z[node, k] - move - pairs[node, 2 * k + 1]
+
+
+@njit(cache=True, _nrt=False, forceinline=True)
+def backward(node, row, rows, state, constants):
+    """One sample's prox: the right side becomes ``(1 + alpha lam) z+``, and the table moves."""
+    lines, pairs = state.lines, state.pairs
+    factor = constants.alpha * constants.share[node] * lines[row, WEIGHT]
+    inverse = 1.0 / (1.0 + constants.alpha * constants.ridge[node])
+    slope, norm2 = lines[row, SLOPE], lines[row, NORM2]
+    target = two_dots(rows, row, pairs, node)[0] + factor * slope * norm2
+    new, lines[row, WARM] = slope_after(
+        constants.loss, lines[row, LABEL], factor * inverse * norm2, target * inverse,
+        lines[row, WARM], slope,
+    )  # fmt: skip
+    lines[row, SLOPE] = new
+    delta = factor * (new - slope)
+    n_samples = constants.offsets[node + 1] - constants.offsets[node]
+    two_axpys(rows, row, -delta, delta / n_samples, pairs, node)
+
+
+@njit(cache=True, _nrt=False, forceinline=True)
+def publish(node, state, constants):
+    """``z <- z+``, once all nodes have read the messages of the round."""
+    inverse = 1.0 / (1.0 + constants.alpha * constants.ridge[node])
+    for k in range(state.scratch.size):
+        state.z[node, k] = state.pairs[node, 2 * k] * inverse
