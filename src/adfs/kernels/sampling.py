@@ -128,3 +128,10 @@ def draw_samples(sample, which, start, n_edges, node_keys, tables, offsets):
             first = offsets[node]
             u = uniform(node_keys[node], start + k)
             sample[k] = alias_draw(tables, first, offsets[node + 1] - first, u)
+
+
+@njit(cache=True, _nrt=False, nogil=True)
+def draw_coins(out, start, key, p):
+    """1 with probability ``p`` and 0 otherwise, from ``start`` on."""
+    for k in range(out.size):
+        out[k] = uniform(key, start + k) < p

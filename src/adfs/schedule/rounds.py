@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adfs.errors import ParameterError
-from adfs.kernels import timing
-from adfs.kernels.sampling import uniform
+from adfs.kernels import sampling, timing
 from adfs.randomness import stream_key
 from adfs.schedule.delays import Delays
 from adfs.schedule.events import Events
@@ -54,9 +53,10 @@ class CoinRounds:
 
     def draw(self, start: int, stop: int) -> Events:
         """Rounds ``start`` to ``stop``."""
+        which = np.empty(stop - start, np.int32)
         with np.errstate(over="ignore"):  # hashing wraps around 2^64
-            coins = [uniform(self._key, t) < self.p for t in range(start, stop)]
-        return Events(start, np.array(coins, np.int32), np.full(stop - start, -1, np.int32))
+            sampling.draw_coins(which, start, self._key, self.p)
+        return Events(start, which, np.full(stop - start, -1, np.int32))
 
 
 class RoundClock:

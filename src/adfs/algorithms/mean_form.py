@@ -1,0 +1,228 @@
+"""A problem as Katyusha's theory sees it: a mean of losses, its constants, and its clock.
+
+Node ``i`` draws ``b`` of its samples with replacement, sample ``j`` with ``p_ij = L_ij / S_i``,
+``S_i = sum_j L_ij``, and weighs it by ``1 / (N b p_ij)``: the sum over nodes is unbiased, and its
+variance is at most ``2 V`` times the Bregman distance of ``f`` with ``V = max_i S_i / (N b)``
+(docs/algorithms/katyusha.md). Where all ``S_i`` are equal that is ``Lbar / B``, the constant of
+importance sampling from all samples at once.
+"""
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse.linalg import LinearOperator, eigsh
+
+from adfs.algorithms.base import Setting, Vector
+from adfs.algorithms.coupling import Coupling, Surplus, fastest
+from adfs.problems.conditioning import GRAM_LIMIT
+from adfs.problems.finite_sum import Problem
+from adfs.problems.shards import slice_rows
+from adfs.randomness import generator
+from adfs.schedule.rounds import Cost
+from adfs.threads import one_blas_thread
+
+GRID = 80  # values tried of the batch and of the rounds between snapshots
+
+
+@dataclass(frozen=True)
+class MeanForm:
+    """``P = (1 / N) sum_ij f_ij + lam / 2 |.|^2`` over the ``N`` live samples, and its clock.
+
+    Examples
+    --------
+    >>> problem = Problem([(np.eye(2), [1, 0]), (2.0 * np.eye(2), [0, 1])], sigma=0.5)
+    >>> mean = MeanForm(problem, Setting(tau=5.0))
+    >>> mean.n_samples, mean.lam, mean.smoothness  # (1 / 4 + 4 / 4) / 4
+    (4, 0.25, 0.3125)
+    >>> mean.variance(1)  # node 1 has the larger sum of L_ij: 2
+    0.5
+    """
+
+    problem: Problem
+    setting: Setting
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """Live samples of each node."""
+        return self.problem.conditioning.live_counts
+
+    @property
+    def n_samples(self) -> int:
+        """``N``."""
+        return int(self.counts.sum())
+
+    @property
+    def lam(self) -> float:
+        """``sum_i sigma_i / N``."""
+        return self.problem.total_sigma / self.n_samples
+
+    @functools.cached_property
+    def smoothness(self) -> float:
+        """``L_f``."""
+        return whole_smoothness(self.problem) / self.n_samples
+
+    def variance(self, batch: Any) -> Any:
+        """``V = max_i S_i / (N b)``, for one batch or an array of them."""
+        return float(self.problem.conditioning.total_smoothness.max()) / (self.n_samples * batch)
+
+    @property
+    def diameter(self) -> int:
+        """Communication rounds of an all-reduce."""
+        return self.problem.topology.diameter
+
+    def total_batch(self, batch: int) -> int:
+        """``B = n b``; nodes without a live sample draw none."""
+        return batch * int(np.count_nonzero(self.counts))
+
+    @property
+    def longest_batch(self) -> int:
+        """Largest ``b`` with ``B <= N``."""
+        return max(1, self.n_samples // self.total_batch(1))
+
+    def paper_batch(self) -> int:
+        """``b = 1 + Delta tau`` (Appendix E): as much time computing as communicating."""
+        return min(self.longest_batch, 1 + round(self.diameter * self.setting.tau))
+
+    @functools.cached_property
+    def _delays(self) -> tuple[Vector, float]:
+        """Time of a gradient at each node, and of an all-reduce over the slowest edges."""
+        n_edges = self.problem.topology.n_edges
+        nominal = self.setting.delays.nominal(n_edges, self.problem.n_nodes)
+        return nominal[n_edges:], self.diameter * float(np.max(nominal[:n_edges], initial=0.0))
+
+    def round_time(self, batch: Any) -> Any:
+        """Time of ``b`` gradients at the slowest node, then an all-reduce."""
+        speed, reduction = self._delays
+        return float(np.max(speed)) * batch + reduction
+
+    @property
+    def snapshot_time(self) -> float:
+        """Time of a full gradient, then an all-reduce."""
+        speed, reduction = self._delays
+        return float(np.max(speed * self.counts)) + reduction
+
+    def grid(self) -> tuple[Vector, Vector]:
+        """Batches, as a column, and numbers of rounds between snapshots, as a row, worth trying."""
+        batches = np.unique(np.geomspace(1.0, self.longest_batch, GRID).round())
+        most = 10.0 * (self.n_samples + np.sqrt(self.smoothness / self.lam))
+        return batches[:, None], np.unique(np.geomspace(1.0, most, GRID).round())[None, :]
+
+    def costs(self, batch: int, snapshot_moves: bool) -> list[Cost]:
+        """An inner round, and a snapshot with or without an inner round after it."""
+        inner = np.where(self.counts > 0, float(batch), 0.0)
+        both = self.counts + inner * snapshot_moves
+        return [Cost(inner, self.diameter), Cost(both, self.diameter * (1 + snapshot_moves))]
+
+    def time_per_efold(self, batch: Any, every: Any, rho: Any) -> Any:
+        """Idealized time of a factor e, at ``rho`` a round and a snapshot ``every`` so many."""
+        epoch = self.snapshot_time + every * self.round_time(batch)
+        return epoch / (-every * np.log1p(-rho))
+
+    def plan(self, name: str, rule: str, batch: int, every: float, constants: Coupling) -> "Plan":
+        """The choice of a rule, with the numbers it was made from."""
+        tau1, tau2, alpha, rho = (float(value) for value in constants)
+        return Plan(
+            name, rule, batch, self.total_batch(batch), every, self.lam, self.smoothness,
+            self.variance(batch), tau1, tau2, alpha, theta=1.0 / (1.0 - rho),
+            time_per_efold=float(self.time_per_efold(batch, every, rho)),
+        )  # fmt: skip
+
+    def tuned(self, name: str, surplus_of: Callable[[Vector], Surplus]) -> "Plan":
+        """Batch, rounds between snapshots and constants of the least proven time per factor e."""
+        batches, every = self.grid()
+        found = fastest(self.lam, self.smoothness, self.variance(batches), surplus_of(every))
+        best = np.argmin(self.time_per_efold(batches, every, found.rho))
+        row, column = np.unravel_index(best, found.rho.shape)
+        constants = Coupling(*(values[row, column] for values in found))
+        return self.plan(name, "tuned", int(batches[row, 0]), float(every[0, column]), constants)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything chosen for a run of Katyusha or L-Katyusha; ``str`` explains each number.
+
+    Attributes
+    ----------
+    batch : int
+        ``b``, samples drawn by each node in a round.
+    every : float
+        Inner rounds between snapshots: a whole number, or ``1 / p`` on average.
+    theta : float
+        What a round divides the theorem's errors by.
+    time_per_efold : float
+        Idealized time in which theory's errors fall by a factor e.
+    """
+
+    name: str
+    rule: str
+    batch: int
+    total_batch: int
+    every: float
+    lam: float
+    smoothness: float
+    variance: float
+    tau1: float
+    tau2: float
+    alpha: float
+    theta: float
+    time_per_efold: float
+
+    @property
+    def p(self) -> float:
+        """Probability of a snapshot, of L-Katyusha."""
+        return 1.0 / self.every
+
+    @property
+    def growth(self) -> float:
+        """``1 + alpha lam``."""
+        return 1.0 + self.alpha * self.lam
+
+    def __str__(self) -> str:
+        rows = [
+            ("b", self.batch, "samples a node and round; theory 1 + diameter * tau"),
+            ("B", self.total_batch, "samples a round: b times the nodes that have any"),
+            ("every", self.every, "inner rounds between snapshots: mm, or 1 / p"),
+            ("lam", self.lam, "sum sigma / N: strong convexity of the mean"),
+            ("L_f", self.smoothness, "lambda_max(sum B_i) / N: smoothness of the mean"),
+            ("V", self.variance, "max_i sum_j L_ij / (N b): variance of a batch"),
+            ("tau1", self.tau1, "weight of z"),
+            ("tau2", self.tau2, "weight of the snapshot"),
+            ("alpha", self.alpha, "step of z: alpha tau1 (L_f + V / tau2) <= 1"),
+            ("theta", self.theta, "errors fall by it each round; at most 1 + alpha lam"),
+            ("time", self.time_per_efold, "idealized, per factor e"),
+        ]
+        title = f"{self.name} parameters ({self.rule})"
+        return "\n".join([title, *(f"  {a:<6} {b:<12.6g} {c}" for a, b, c in rows)])
+
+
+def whole_smoothness(problem: Problem) -> float:
+    """``lambda_max(l''max sum_ij w_ij x_ij x_ij^T)``: smoothness of the sum of all losses."""
+    conditioning = problem.conditioning
+    with one_blas_thread():
+        if problem.n_features <= GRAM_LIMIT:
+            total = np.zeros((problem.n_features, problem.n_features))
+            for node in range(problem.n_nodes):
+                total += conditioning.gram(node)
+            return float(np.linalg.eigvalsh(total)[-1])
+        return _lanczos(problem)
+
+
+def _lanczos(problem: Problem) -> float:
+    """The same from products with the rows, plus the residual: an upper bound."""
+    rows = slice_rows(problem.rows, problem.n_features, 0, problem.n_samples)
+    curvature = problem.loss.max_curvature * problem.weights
+
+    def product(v: Vector) -> Vector:
+        result: Vector = rows.T @ (curvature * (rows @ v.ravel()))
+        return result
+
+    size = problem.n_features
+    operator = LinearOperator((size, size), matvec=product, dtype=float)
+    start = generator(0, "lanczos").standard_normal(size)
+    values, vectors = eigsh(operator, k=1, which="LA", v0=start, tol=1e-6)
+    residual = product(vectors[:, 0]) - values[0] * vectors[:, 0]
+    return float(values[0] + np.linalg.norm(residual))
