@@ -3,15 +3,11 @@
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from adfs.algorithms.base import Algorithm, Matrix, Vector
-from adfs.kernels import certificate
 from adfs.problems.certificates import Certificate, certify, certify_nodes
 from adfs.problems.finite_sum import Problem
-from adfs.problems.shards import slice_rows
-
-SCORES_AT_ONCE = 1 << 21
+from adfs.runtime.objectives import objectives
 
 
 class Reading(NamedTuple):
@@ -56,18 +52,3 @@ def _suboptimality(problem: Problem, thetas: Matrix) -> float | None:
         return None
     best = problem.optimum().objective
     return float(np.mean(objectives(problem, thetas)) - best) / max(1.0, abs(best))
-
-
-def objectives(problem: Problem, thetas: Matrix) -> NDArray[np.float64]:
-    """``F`` at each row of ``thetas``, rows of data taken in blocks."""
-    totals: Vector = 0.5 * problem.total_sigma * np.sum(thetas**2, axis=1)
-    block = max(1, SCORES_AT_ONCE // len(thetas))
-    for first in range(0, problem.n_samples, block):
-        last = min(problem.n_samples, first + block)
-        scores = thetas @ slice_rows(problem.rows, problem.n_features, first, last).T
-        for k in range(len(thetas)):
-            totals[k] += certificate.loss_sum(
-                problem.loss.code, np.ascontiguousarray(scores[k]), problem.labels,
-                problem.weights, first, last,
-            )  # fmt: skip
-    return totals
