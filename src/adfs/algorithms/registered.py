@@ -1,5 +1,25 @@
 """Importing this module registers every algorithm."""
 
-from adfs.algorithms import adfs
+from adfs.algorithms import (
+    adfs,
+    dsba,
+    esdacd,
+    katyusha,
+    l_katyusha,
+    lbfgs,
+    msda,
+    newton,
+    point_saga,
+)
 
-__all__ = ["adfs"]
+__all__ = [
+    "adfs",
+    "dsba",
+    "esdacd",
+    "katyusha",
+    "l_katyusha",
+    "lbfgs",
+    "msda",
+    "newton",
+    "point_saga",
+]

@@ -88,7 +88,7 @@ def curvatures(code, scores, labels, weights, first, last, out):
 
 
 @njit(cache=True, _nrt=False, nogil=True)
-def sparse_hessian(rows, weights, first, last, total):
+def sparse_outer_products(rows, weights, first, last, total):
     """Add ``sum_r weights[r] x_r x_r^T`` over CSR rows into ``total``, at and below the diagonal.
 
     One multiplication for each pair of a row's non-zeros: columns are sorted, so a pair of

@@ -72,43 +72,44 @@ def _line_search(
 
 
 def _newton_direction(problem: "Problem", theta: Vector, gradient: Vector) -> Vector:
-    if problem.n_features <= DENSE_HESSIAN_LIMIT:
-        from scipy.linalg import cho_factor, cho_solve
+    everything = slice(0, problem.n_samples)
+    weights = curvatures(problem, theta, everything)
+    if problem.n_features > DENSE_HESSIAN_LIMIT:
+        return _conjugate_gradients(problem, weights, gradient)
+    from scipy.linalg import cho_factor, cho_solve
 
-        hessian = loss_hessian(problem, theta, slice(0, problem.n_samples))
-        hessian[np.diag_indices_from(hessian)] += problem.total_sigma
-        return np.asarray(cho_solve(cho_factor(hessian), gradient))
-    return _conjugate_gradients(
-        problem, _curvatures(problem, theta, slice(0, problem.n_samples)), gradient
-    )
+    hessian = problem.total_sigma * np.eye(problem.n_features)
+    add_outer_products(problem, weights, everything, hessian)
+    return np.asarray(cho_solve(cho_factor(hessian, lower=True), gradient))
 
 
-def loss_hessian(problem: "Problem", theta: Vector, rows: slice) -> Matrix:
-    """``sum w l''(x . theta) x x^T`` over a range of rows, (d, d), symmetric to the bit.
+def curvatures(problem: "Problem", theta: Vector, rows: slice) -> Vector:
+    """``w l''(x . theta)`` of a range of rows: the diagonal of the Hessian's middle factor.
 
-    Where the loss bends sharply, one element of the generalised Hessian.
+    At a kink of ``l'`` that of one side: an element of the generalised Hessian.
     """
-    curvatures = _curvatures(problem, theta, rows)
-    total = np.zeros((problem.n_features, problem.n_features))
-    if isinstance(problem.rows, CsrRows):
-        certificate.sparse_hessian(problem.rows, curvatures, rows.start, rows.stop, total)
-        return total + np.tril(total, -1).T
-    scale = np.sqrt(curvatures)[:, None]
-    for first in range(rows.start, rows.stop, BLOCK):
-        last = min(rows.stop, first + BLOCK)
-        block = slice_rows(problem.rows, problem.n_features, first, last)
-        block = block * scale[first - rows.start : last - rows.start]
-        total += block.T @ block  # the same array twice: half the multiplications
-    return total
-
-
-def _curvatures(problem: "Problem", theta: Vector, rows: slice) -> Vector:
     scores, out = np.empty(rows.stop - rows.start), np.empty(rows.stop - rows.start)
     certificate.predictions(problem.rows, theta, rows.start, rows.stop, scores)
     certificate.curvatures(
         problem.loss.code, scores, problem.labels, problem.weights, rows.start, rows.stop, out
     )
     return out
+
+
+def add_outer_products(problem: "Problem", weights: Vector, rows: slice, total: Matrix) -> None:
+    """Add ``sum_r weights_r x_r x_r^T`` over a range of rows, weights >= 0, into ``total``.
+
+    Only what lies at and below the diagonal is valid: a Cholesky factorisation reads no more.
+    """
+    if isinstance(problem.rows, CsrRows):
+        certificate.sparse_outer_products(problem.rows, weights, rows.start, rows.stop, total)
+        return
+    scale = np.sqrt(weights)[:, None]
+    for first in range(rows.start, rows.stop, BLOCK):
+        last = min(rows.stop, first + BLOCK)
+        block = slice_rows(problem.rows, problem.n_features, first, last)
+        block = block * scale[first - rows.start : last - rows.start]
+        total += block.T @ block  # the same array twice: BLAS does half the multiplications
 
 
 def _conjugate_gradients(problem: "Problem", curvatures: Vector, gradient: Vector) -> Vector:

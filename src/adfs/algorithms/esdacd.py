@@ -1,0 +1,171 @@
+"""ESDACD: accelerated coordinate descent on the dual, one edge at a time (Hendrikx et al. 2019).
+
+Generalized APCG (Appendix A, Algorithm 2, Corollary 1) with ``psi = 0`` on
+
+    D(lambda) = sum_i f_i^*((A lambda)^(i)),    A e_kl = mu_kl (e_k - e_l),
+
+over the communication edges only. The block of ``grad D`` of edge (k, l) is ``mu_kl (theta_k -
+theta_l)`` with ``theta_i = grad f_i^*((A lambda)^(i))``. The curvature of ``f_i^*`` lies between
+``1 / M_i`` and ``1 / sigma_i``, where ``M_i = sigma_i + lambda_max(B_i)``, so ``D`` is
+``sigma_A``-strongly convex on ``Ker(A)^perp`` and ``M_kl``-smooth along an edge,
+
+    sigma_A = lambda_min^+(A^T diag(M_i)^{-1} A),    M_kl = mu_kl^2 (1 / sigma_k + 1 / sigma_l),
+    rho = min_kl p_kl sqrt(sigma_A / (M_kl R_kl)).
+
+Algorithm 2 multiplied by ``A``: ``x, v, y`` are rows of nodes that sum to zero, and ``A e_kl mu_kl
+= mu_kl^2 (e_k - e_l)`` makes the step of the sampled edge
+
+    y = (x + rho v) / (1 + rho);    w = (1 - rho) v + rho y
+    g = eta~_kl (grad f_k^*(y_k) - grad f_l^*(y_l)),    eta~_kl = rho mu_kl^2 / (sigma_A p_kl)
+    v' = w - g (e_k - e_l);    x' = y + (rho R_kl / p_kl) (v' - w),
+
+that is the communication of ADFS with ``grad f_k^*(y_k)`` for ``y_k / sigma_k``; rows that are not
+touched only mix, so the lazy form and the kernels are those of ADFS. ``sigma_A`` is that of the
+n x n matrix ``mu^2 D_M^{-1/2} Lap D_M^{-1/2}``, which has the same positive eigenvalues.
+Corollary 1 gives ``sigma_A |v - x*|^2 + 2 (D(x) - D*)`` the rate ``1 - rho`` in expectation, and
+``sum_i sigma_i |grad f_i^*(x_i) - theta*|^2 <= 2 (D(x) - D*)``.
+
+Rules: ``theory`` samples edges evenly; ``tuned`` with ``p_kl`` proportional to ``sqrt(M_kl R_kl)``,
+the largest ``rho`` there is. It also loads no node more than it must: a rate ``rho`` needs ``p_kl
+>= rho sqrt(M_kl R_kl / sigma_A)`` on every edge, here with equality.
+
+Before an exchange each end computes its dual gradient, which takes ``m``; then they exchange it. A
+single node has no edge: its events are local, and its dual gradient at 0 is the answer.
+The output is ``grad f_i^*(y_i)`` at every node, on a copy of what the nodes remember: n dual
+gradients that a reading needs and a run does not. Before the first event it is the model started
+from.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adfs.algorithms.adfs import aligned_zeros
+from adfs.algorithms.base import (
+    Counts,
+    Matrix,
+    Method,
+    Setting,
+    Vector,
+    register,
+    require_smooth,
+    rule_of,
+)
+from adfs.algorithms.dual_gradient import DualGradients
+from adfs.kernels import blocks, edge, pairs
+from adfs.kernels.conjugate import Memory
+from adfs.kernels.lazy import decay_table
+from adfs.problems.finite_sum import Problem
+from adfs.schedule.events import Events
+from adfs.schedule.law import Drawer
+from adfs.schedule.pairs import PairClock
+from adfs.theory.pairwise import PairParameters
+from adfs.threads import one_blas_thread
+
+RULES = ("theory", "tuned")
+ROWS_AT_ONCE = 5_000_000  # rows of dual gradients between two looks at limits: below a second
+
+
+@dataclass
+class EsdacdState:
+    """Where a run stands: the next iteration, the rows of ``x`` and ``v``, the nodes' memory."""
+
+    t: int
+    centres: edge.Centres
+    memory: Memory
+
+
+class Esdacd:
+    """Accelerated coordinate descent on the dual of one problem with one choice of parameters."""
+
+    def __init__(self, problem: Problem, parameters: PairParameters) -> None:
+        self.problem, self.parameters = problem, parameters
+        self.dual_gradients = DualGradients(problem)
+        self.decay = decay_table(parameters.rho)  # type: ignore[no-untyped-call]
+        n = problem.n_nodes
+        self.network = edge.Network(
+            edges=parameters.edges,
+            edge_eta=parameters.edge_eta,
+            edge_push=parameters.edge_push,
+            inverse_sigma=np.ones(n),  # messages are y itself
+            eta_ratio=np.zeros(n),  # there are no samples' updates
+            offsets=problem.offsets,
+            loss=problem.loss.code,
+            inverse_curvature=0.0,
+        )
+        self._ends = parameters.edges.astype(np.int64)
+        self._rows, self._thetas = np.zeros((2, 2, problem.n_features))
+
+    def init(self, theta: Vector | None = None) -> EsdacdState:
+        """``x_0 = v_0 = 0``, or the rows that are dual to a model."""
+        n, d = self.problem.n_nodes, self.problem.n_features
+        memory = self.dual_gradients.start(theta)
+        pairs_of_rows = aligned_zeros(n, 2 * d)
+        if theta is not None:
+            pairs_of_rows[:, ::2] = 2.0 * self.dual_gradients.balanced(memory)
+        centres = edge.Centres(pairs_of_rows, np.ones(n), np.zeros(n, np.int64))
+        if len(self._ends):  # compile, if that has to be, before anything is timed
+            trial = edge.Centres(*(array.copy() for array in centres))
+            pairs.offer_both(0, 0, trial, self.network, self.decay, self._rows)
+            pairs.accept_both(0, self._rows, trial, self.network)
+        return EsdacdState(0, centres, memory)
+
+    def step(self, state: EsdacdState, events: Events) -> EsdacdState:
+        """Run the events, in place."""
+        with one_blas_thread():
+            for k, which in enumerate(events.which.tolist()):
+                if which < len(self._ends):
+                    self._exchange(state, events.start + k, which)
+        state.t = events.stop
+        return state
+
+    def _exchange(self, state: EsdacdState, t: int, which: int) -> None:
+        pairs.offer_both(t, which, state.centres, self.network, self.decay, self._rows)
+        self.dual_gradients.solve(state.memory, self._ends[which], self._rows, self._thetas)
+        pairs.accept_both(which, self._thetas, state.centres, self.network)
+
+    def nodes(self, state: EsdacdState) -> tuple[Matrix, Matrix]:
+        """Rows of ``y_t`` and ``v_t``."""
+        shape = (self.problem.n_nodes, self.problem.n_features)
+        y, v = np.empty(shape), np.empty(shape)
+        blocks.centres_at(state.t, state.centres, self.decay, y, v)
+        return y, v
+
+    def output(self, state: EsdacdState) -> Matrix:
+        """``theta_i = grad f_i^*(y_i)``; before the first event, the model started from."""
+        memory = Memory(*(array.copy() for array in state.memory))
+        if state.t == 0:
+            return np.asarray(memory.theta)
+        y, _ = self.nodes(state)
+        theta = np.empty_like(y)
+        with one_blas_thread():
+            self.dual_gradients.solve(memory, np.arange(len(y)), y, theta)
+        return theta
+
+    def duals(self, state: EsdacdState, node: int) -> None:
+        """None: its dual variables belong to edges, not to samples."""
+
+    def counts(self, events: Events) -> Counts:
+        """An exchange is a pass at both ends and two messages; a local event is a pass."""
+        live = self.problem.conditioning.live_counts
+        shared = events.which < len(self._ends)
+        local = events.which[~shared] - len(self._ends)
+        n_grad = int(live[self._ends[events.which[shared]]].sum() + live[local].sum())
+        n_comm = 2 * int(np.count_nonzero(shared))
+        return Counts(n_grad=n_grad, n_comm=n_comm, bytes=8 * self.problem.n_features * n_comm)
+
+
+@register("esdacd")
+def prepare(problem: Problem, setting: Setting) -> Method:
+    """ESDACD with its schedule and its clock."""
+    require_smooth("esdacd", problem)
+    chosen = PairParameters.choose(problem, rule_of("esdacd", setting, RULES))
+    work: NDArray[np.int64] = problem.conditioning.live_counts
+    clock = PairClock(chosen.edges, problem.n_nodes, work, setting.delays, setting.clock)
+    return Method(
+        Esdacd(problem, chosen), Drawer(chosen, setting.seed, with_samples=False), clock,
+        chosen.rho, chosen, block=math.ceil(ROWS_AT_ONCE / (2 * int(work.max()))),
+        shortest=problem.n_nodes,
+    )  # fmt: skip

@@ -1,0 +1,193 @@
+"""L-BFGS over an all-reduce (Nocedal, 1980): what a user would pick instead, first of two.
+
+One event is one evaluation: every node computes the losses and the gradient of its samples at the
+trial point, an all-reduce adds them, and every node, holding the same numbers, does the same
+next: it takes the point or shortens the step (`line_search.sufficient`), and moves along
+
+    direction = -H gradient,   H = the two-loop recursion (Nocedal and Wright, Algorithm 7.4)
+
+on the last pairs ``s = theta_k+1 - theta_k``, ``y = gradient_k+1 - gradient_k``. There is no search
+for a longer step: F is strongly convex, so ``s . y >= sigma |s|^2`` whatever the step, and the next
+direction mends a short one. SciPy's L-BFGS-B calls its function and cannot be halted between two
+evaluations; tests compare the number of evaluations with it.
+"""
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from adfs.algorithms import all_reduce
+from adfs.algorithms.base import (
+    Counts,
+    Matrix,
+    Method,
+    Setting,
+    Vector,
+    register,
+    require_smooth,
+    rule_of,
+)
+from adfs.algorithms.line_search import along, shortened, sufficient
+from adfs.problems.finite_sum import Problem
+from adfs.schedule.events import Events
+from adfs.schedule.rounds import Cost, RoundClock, Rounds
+from adfs.threads import one_blas_thread
+
+MEMORY = 20  # twice the usual 10: a fifth to a half fewer evaluations, at no charge
+TINY = 1e-13  # a step so small, relative to theta, tells nothing of the curvature
+BLOCK = 8  # evaluations between two looks at limits and signals
+
+
+@dataclass(frozen=True)
+class LbfgsParameters:
+    """What L-BFGS runs with; there is nothing to tune."""
+
+    memory: int
+    smoothness: float
+    sigma: float
+    rounds: int
+
+    @property
+    def rho(self) -> float:
+        """``4 sqrt(sigma / L)``, at most 1/2: how F falls under conjugate gradients. No theorem."""
+        return min(0.5, 4.0 * math.sqrt(self.sigma / self.smoothness))
+
+    def __str__(self) -> str:
+        return "\n".join(
+            [
+                "L-BFGS over an all-reduce",
+                f"  memory    {self.memory:<12d} pairs (s, y) kept",
+                f"  L         {self.smoothness:<12.6g} sum_i (sigma_i + lambda_max(B_i)); the "
+                "first step is 1 / L",
+                f"  sigma     {self.sigma:<12.6g} sum_i sigma_i",
+                f"  rounds    {self.rounds:<12d} of communication an evaluation: the diameter",
+                f"  rho       {self.rho:<12.6g} 4 sqrt(sigma / L), at most 1/2: sizes budgets, "
+                "is no theorem",
+            ]
+        )
+
+
+@dataclass
+class LbfgsState:
+    """Where a run stands: the point taken last, the step tried from it, the pairs behind it."""
+
+    t: int
+    trial: Vector
+    theta: Vector
+    objective: float
+    gradient: Vector
+    direction: Vector
+    slope: float = 0.0
+    size: float = 1.0
+    pairs: list[tuple[Vector, Vector]] = field(default_factory=list)
+
+
+class Lbfgs:
+    """L-BFGS on the sum of all nodes, one evaluation an event."""
+
+    def __init__(self, problem: Problem, parameters: LbfgsParameters) -> None:
+        self.problem, self.parameters = problem, parameters
+
+    def init(self, theta: Vector | None = None) -> LbfgsState:
+        """Nothing evaluated yet: the first point is taken whatever its value."""
+        zero = np.zeros(self.problem.n_features)
+        start = zero.copy() if theta is None else theta.copy()
+        return LbfgsState(0, start, start.copy(), np.inf, zero, zero)
+
+    def step(self, state: LbfgsState, events: Events) -> LbfgsState:
+        """One evaluation an event."""
+        with one_blas_thread():
+            for _ in range(len(events.which)):
+                self._evaluate(state)
+        state.t = events.stop
+        return state
+
+    def _evaluate(self, state: LbfgsState) -> None:
+        objective, gradient = self.problem.objective_and_gradient(state.trial)
+        slope = along(state.direction, gradient)
+        first = np.isinf(state.objective)
+        if first or sufficient(state.objective, state.slope, state.size, objective, slope):
+            if not first:
+                self._remember(state, gradient)
+            state.theta, state.objective, state.gradient = state.trial, objective, gradient
+            self._turn(state)
+        else:
+            state.size = shortened(state.size, state.slope, slope)
+        state.trial = state.theta + state.size * state.direction
+
+    def _remember(self, state: LbfgsState, gradient: Vector) -> None:
+        """Keep the pair unless it is made of rounding: a tiny step, or against convexity."""
+        s, y = state.trial - state.theta, gradient - state.gradient
+        moved = s @ s > TINY * TINY * (state.theta @ state.theta)
+        if moved and s @ y >= 0.5 * self.parameters.sigma * (s @ s):
+            state.pairs = [*state.pairs, (s, y)][-self.parameters.memory :]
+
+    def _turn(self, state: LbfgsState) -> None:
+        """The next direction, of full length; without pairs that of the gradient, 1 / L long."""
+        state.direction, state.size = -two_loops(state.gradient, state.pairs), 1.0
+        if not state.pairs:
+            state.direction = state.direction / self.parameters.smoothness
+        state.slope = along(state.direction, state.gradient)
+
+    def output(self, state: LbfgsState) -> Matrix:
+        """The point taken last, at every node."""
+        return np.tile(state.theta, (self.problem.n_nodes, 1))
+
+    def duals(self, state: LbfgsState, node: int) -> None:
+        """There are none."""
+
+    def counts(self, events: Events) -> Counts:
+        """Every sample's gradient, and a gradient and an objective over the tree."""
+        problem = self.problem
+        numbers = all_reduce.gradient_numbers(problem.n_features)
+        one = all_reduce.messages(problem.n_nodes, numbers, problem.n_features)
+        one = one.plus(Counts(n_grad=problem.n_samples))
+        return all_reduce.times(one, len(events.which))
+
+
+def two_loops(gradient: Vector, pairs: list[tuple[Vector, Vector]]) -> Vector:
+    """``H gradient``, where ``H`` starts from ``s.y / y.y`` of the last pair."""
+    r = gradient.copy()
+    alphas = []
+    for s, y in reversed(pairs):
+        alphas.append((s @ r) / (s @ y))
+        r -= alphas[-1] * y
+    if pairs:
+        s, y = pairs[-1]
+        r *= (s @ y) / (y @ y)
+    for (s, y), alpha in zip(pairs, reversed(alphas), strict=True):
+        r += (alpha - (y @ r) / (s @ y)) * s
+    return r
+
+
+@register("lbfgs")
+def prepare(problem: Problem, setting: Setting) -> Method:
+    """L-BFGS with its clock: an evaluation is m_i gradients, then an all-reduce of a vector.
+
+    Examples
+    --------
+    >>> problem = Problem([(np.eye(2), [1, 0]), (np.eye(2), [1, 0])])
+    >>> method = prepare(problem, Setting())
+    >>> state = method.algorithm.step(method.algorithm.init(), method.source.draw(0, 9))
+    >>> bool(np.abs(method.algorithm.output(state) - problem.optimum().theta).max() < 1e-6)
+    True
+    >>> print(method.parameters)
+    L-BFGS over an all-reduce
+      memory    20           pairs (s, y) kept
+      L         2.5          sum_i (sigma_i + lambda_max(B_i)); the first step is 1 / L
+      sigma     2            sum_i sigma_i
+      rounds    1            of communication an evaluation: the diameter
+      rho       0.5          4 sqrt(sigma / L), at most 1/2: sizes budgets, is no theorem
+    """
+    require_smooth("lbfgs", problem)
+    rule_of("lbfgs", setting, ("theory", "tuned"))
+    smoothness = problem.total_sigma + float(problem.conditioning.batch_smoothness.sum())
+    rounds = all_reduce.vector_rounds(problem.topology)
+    parameters = LbfgsParameters(MEMORY, smoothness, problem.total_sigma, rounds)
+    cost = Cost(np.diff(problem.offsets).astype(np.float64), rounds)
+    clock = RoundClock([cost], problem.topology.edges, problem.n_nodes, setting.delays)
+    return Method(
+        Lbfgs(problem, parameters), Rounds([0]), clock, parameters.rho, parameters,
+        block=BLOCK, shortest=1,
+    )  # fmt: skip

@@ -1,0 +1,247 @@
+"""Newton's method over an all-reduce: what a user would pick instead, second of two.
+
+One event is one evaluation: every node computes losses, gradient and Hessian of its samples at the
+trial point, an all-reduce adds them in node order, and every node, holding the same numbers, takes
+the point if F fell enough there (`line_search.sufficient`). The next trial is
+
+    theta - (H + damping I)^-1 gradient,   H = sum_ij w l'' x x^T + sum_i sigma_i I,
+
+with damping 0 as long as steps succeed. One that fails is tried again with more damping (Levenberg,
+1944), which costs as much as any other. Where the loss bends sharply (squared_hinge,
+smoothed_hinge, huber) H is an element of the generalised Hessian: positive definite all the same,
+so a step damped enough goes down, and steps are locally quadratic (Qi and Sun, 1993). Shorter steps
+in place of damped ones do badly there: samples on a straight piece of the loss add nothing to H,
+and halving a step that is a thousand times too long tells the next one nothing (mushrooms with
+huber, sigma = 4e-4: more than 400 evaluations against 21).
+
+The factorisation of the d x d matrix is not charged: it does not grow with the samples.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adfs.algorithms import all_reduce
+from adfs.algorithms.base import (
+    Counts,
+    Matrix,
+    Method,
+    Setting,
+    Vector,
+    register,
+    require_smooth,
+    rule_of,
+)
+from adfs.algorithms.line_search import along, sufficient
+from adfs.errors import ParameterError
+from adfs.kernels.rows import CsrRows
+from adfs.problems.finite_sum import Problem
+from adfs.problems.optimum import add_outer_products, curvatures
+from adfs.schedule.events import Events
+from adfs.schedule.rounds import Cost, RoundClock, Rounds
+from adfs.threads import one_blas_thread
+
+MOST_FEATURES = 2000
+BLOCK = 4  # evaluations between two looks at limits and signals
+RHO = 0.1  # sizes budgets only: far from the optimum there is no rate, near it there is no need
+MORE, LESS = 8.0, 4.0  # damping after a step that failed, and after one that did not
+EPSILON = float(np.finfo(np.float64).eps)
+
+# A sample's part of the Hessian in units of one proximal step, h = (a + b k + c k (k + 1) / 2) /
+# (1 + e k) for rows of k features: (a, b, c, e) as fitted by `python benchmarks/hessian_cost.py`
+# (AMD EPYC, one thread; d = 4 to 1000: dense within 22 %, sparse within 9 %). At d = 28
+# a prox took 100 ns and h = 0.65. Not measured in the run: idealized time has to repeat.
+DENSE = (0.0553, 0.0215, 0.000529, 0.0130)
+SPARSE = (0.155, 0.0, 0.0223, 0.0603)
+
+
+def mean_sizes(problem: Problem, node: int) -> tuple[float, float]:
+    """A node's mean number of features in a row, and of pairs of them (each with itself too)."""
+    rows = problem.node_rows(node)
+    if isinstance(problem.rows, CsrRows):
+        sizes = np.diff(problem.rows.indptr[rows.start : rows.stop + 1]).astype(np.float64)
+    else:
+        sizes = np.array([float(problem.n_features)])
+    return float(sizes.mean()), float((sizes * (sizes + 1.0) / 2.0).mean())
+
+
+def cost_ratio(constants: Sequence[float], size: Any, pairs: Any) -> Any:
+    """``h`` for rows of ``size`` features that make ``pairs`` pairs: numbers or arrays."""
+    a, b, c, e = constants
+    return (a + b * size + c * pairs) / (1.0 + e * size)
+
+
+def hessian_cost(problem: Problem) -> NDArray[np.float64]:
+    """``h`` of each node's rows, (n,): a sample's part of the Hessian in proximal steps."""
+    constants = SPARSE if isinstance(problem.rows, CsrRows) else DENSE
+    nodes = range(problem.n_nodes)
+    return np.array([cost_ratio(constants, *mean_sizes(problem, node)) for node in nodes])
+
+
+@dataclass(frozen=True)
+class NewtonParameters:
+    """What Newton's method runs with; there is nothing to tune."""
+
+    n_features: int
+    hessian_cost: Vector
+    rounds: int
+    numbers: int
+
+    def __str__(self) -> str:
+        least, most = self.hessian_cost.min(), self.hessian_cost.max()
+        return "\n".join(
+            [
+                "Newton's method over an all-reduce",
+                f"  d         {self.n_features:<12d} features",
+                f"  h         {most:<12.6g} a sample's part of the Hessian in proximal steps; "
+                f"least {least:.3g}",
+                f"  rounds    {self.rounds:<12d} of communication an evaluation: 2 (diameter + d)",
+                f"  numbers   {self.numbers:<12d} summed: d (d + 1) / 2 + d + 1",
+                f"  rho       {RHO:<12.6g} sizes budgets, is no theorem",
+            ]
+        )
+
+
+@dataclass
+class NewtonState:
+    """Where a run stands: the point taken last with its derivatives, and the step tried from it."""
+
+    t: int
+    trial: Vector
+    theta: Vector
+    objective: float
+    gradient: Vector
+    hessian: Matrix
+    direction: Vector
+    slope: float = 0.0
+    damping: float = 0.0
+    trusted: bool = False  # the last step was tried undamped, and taken
+
+
+class Newton:
+    """Newton's method on the sum of all nodes, one evaluation an event."""
+
+    def __init__(self, problem: Problem, parameters: NewtonParameters) -> None:
+        self.problem, self.parameters = problem, parameters
+        nothing, zero = slice(0, 0), np.zeros(problem.n_features)
+        # Loads the compiled kernels, which belongs to set-up.
+        add_outer_products(problem, curvatures(problem, zero, nothing), nothing, zero[:, None])
+
+    def init(self, theta: Vector | None = None) -> NewtonState:
+        """Nothing evaluated yet: the first point is taken whatever its value."""
+        zero = np.zeros(self.problem.n_features)
+        start = zero if theta is None else theta.copy()
+        return NewtonState(0, start, start, np.inf, zero, np.zeros((0, 0)), zero)
+
+    def step(self, state: NewtonState, events: Events) -> NewtonState:
+        """One evaluation an event."""
+        with one_blas_thread():
+            for _ in range(len(events.which)):
+                self._evaluate(state)
+        state.t = events.stop
+        return state
+
+    def _evaluate(self, state: NewtonState) -> None:
+        objective, gradient = self.problem.objective_and_gradient(state.trial)
+        slope = along(state.direction, gradient)
+        first = np.isinf(state.objective)
+        if first or sufficient(state.objective, state.slope, 1.0, objective, slope):
+            state.trusted = not first and state.damping == 0.0
+            state.damping = self._less(state.damping)
+            state.theta, state.objective, state.gradient = state.trial, objective, gradient
+            state.hessian = self._hessian(state.theta)
+        else:
+            state.trusted = False
+            state.damping = max(MORE * state.damping, self.problem.total_sigma)
+        state.direction = -_solve(state.hessian, state.damping, state.gradient)
+        state.slope = along(state.direction, state.gradient)
+        state.trial = state.theta + state.direction
+
+    def _less(self, damping: float) -> float:
+        """Damping after a success: a quarter, and none at all once it is below sum sigma."""
+        return damping / LESS if damping / LESS >= self.problem.total_sigma else 0.0
+
+    def _hessian(self, theta: Vector) -> Matrix:
+        """Sum of the nodes' Hessians, in node order, at and below the diagonal.
+
+        The diagonal gets, beside sigma, what a Cholesky factorisation may lose to rounding.
+        """
+        total = np.zeros((self.problem.n_features, self.problem.n_features))
+        for node in range(self.problem.n_nodes):
+            rows, part = self.problem.node_rows(node), np.zeros_like(total)
+            add_outer_products(self.problem, curvatures(self.problem, theta, rows), rows, part)
+            total += part
+        diagonal = np.diag_indices_from(total)
+        rounding = len(total) * EPSILON * float(np.max(total[diagonal]))
+        total[diagonal] += self.problem.total_sigma + rounding
+        return total
+
+    def output(self, state: NewtonState) -> Matrix:
+        """The point taken last, at every node; after a full step the one that follows from it.
+
+        Newton's iterate is the point behind the evaluation, but far from the optimum it can be
+        worse by any factor: there the point is shown once it has been seen to be better.
+        """
+        theta = state.trial if state.trusted else state.theta
+        return np.tile(theta, (self.problem.n_nodes, 1))
+
+    def duals(self, state: NewtonState, node: int) -> None:
+        """There are none."""
+
+    def counts(self, events: Events) -> Counts:
+        """Every sample's gradient, and half a matrix, a gradient and an objective over the tree."""
+        problem = self.problem
+        one = all_reduce.messages(problem.n_nodes, self.parameters.numbers, problem.n_features)
+        one = one.plus(Counts(n_grad=problem.n_samples))
+        return all_reduce.times(one, len(events.which))
+
+
+def _solve(hessian: Matrix, damping: float, gradient: Vector) -> Vector:
+    from scipy.linalg import cho_factor, cho_solve
+
+    damped = hessian + damping * np.eye(len(hessian))
+    return np.asarray(cho_solve(cho_factor(damped, lower=True), gradient))
+
+
+@register("newton")
+def prepare(problem: Problem, setting: Setting) -> Method:
+    """Newton's method with its clock: m_i (1 + h) steps, then an all-reduce of a d x d matrix.
+
+    Examples
+    --------
+    >>> problem = Problem([(np.eye(2), [1, 0]), (np.eye(2), [1, 0])])
+    >>> method = prepare(problem, Setting())
+    >>> state = method.algorithm.step(method.algorithm.init(), method.source.draw(0, 6))
+    >>> bool(np.abs(problem.gradient(method.algorithm.output(state)[0])).max() < 1e-12)
+    True
+    >>> print(method.parameters)
+    Newton's method over an all-reduce
+      d         2            features
+      h         0.0973558    a sample's part of the Hessian in proximal steps; least 0.0974
+      rounds    6            of communication an evaluation: 2 (diameter + d)
+      numbers   6            summed: d (d + 1) / 2 + d + 1
+      rho       0.1          sizes budgets, is no theorem
+    """
+    require_smooth("newton", problem)
+    rule_of("newton", setting, ("theory", "tuned"))
+    if problem.n_features > MOST_FEATURES:
+        raise ParameterError(
+            f"Algorithm 'newton' sums a d x d matrix and d={problem.n_features} is more than "
+            f"{MOST_FEATURES}; take algorithm='lbfgs', which sums vectors."
+        )
+    h, rounds = (
+        hessian_cost(problem),
+        all_reduce.matrix_rounds(problem.topology, problem.n_features),
+    )
+    numbers = all_reduce.hessian_numbers(problem.n_features)
+    parameters = NewtonParameters(problem.n_features, h, rounds, numbers)
+    clock = RoundClock(
+        [Cost(np.diff(problem.offsets) * (1.0 + h), rounds)],
+        problem.topology.edges, problem.n_nodes, setting.delays,
+    )  # fmt: skip
+    return Method(
+        Newton(problem, parameters), Rounds([0]), clock, RHO, parameters, block=BLOCK, shortest=1
+    )

@@ -1,0 +1,87 @@
+"""Gossip with a Chebyshev polynomial of the Laplacian: many rounds of talk act as one good one.
+
+With ``N = S^{-1/2} Lap S^{-1/2}`` for weights ``S = diag(s_i)`` of the nodes, whose positive
+eigenvalues lie in ``[low, high]``,
+
+    G_K = S^{1/2} P_K(N) S^{1/2},    P_K(z) = 1 - T_K(c2 (1 - c3 z)) / T_K(c2),
+    c2 = (high + low) / (high - low),    c3 = 2 / (high + low),
+
+where ``c2 (1 - c3 z)`` takes ``[low, high]`` to ``[-1, 1]``, so that ``|T_K| <= 1`` there and
+``P_K`` stays within ``1 -+ 1 / T_K(c2)``. With ``gamma = low / high`` and
+``c = ((1 - sqrt gamma) / (1 + sqrt gamma))^K``, ``1 / T_K(c2) = 2 c / (1 + c^2)``: the interval is
+``(1 -+ c)^2 / (1 + c^2)``. ``S = I`` is the text's ``P_K(Lap)``.
+
+The text keeps ``u_k = T_k u`` and returns ``u - u_K / a_K``, ``a_k = T_k(c2)``. Here the product
+``g_k = G_k u`` itself is kept. Put ``T_k u = a_k (u - P_k u)`` into the three-term recursion:
+
+    g_{k+1} = g_k + omega_{k+1} c3 Lap (u - S^{-1} g_k) + (omega_{k+1} - 1) (g_k - g_{k-1}),
+    omega_1 = 1,   omega_{k+1} = 2 c2 a_k / a_{k+1},   1 / omega_{k+1} = 1 - omega_k / (2 c2)^2
+
+(with 2 for ``omega_1`` on the right). So a vector of equal rows gives zero to the last bit, column
+sums stay zero up to rounding, no ``a_k`` overflows, and nothing is special where all positive
+eigenvalues are equal (``c2`` infinite, ``omega = 1``).
+"""
+
+import math
+
+import numpy as np
+from numba import njit
+
+
+def chebyshev_weights(low, high, rounds):
+    """``omega_k c3`` and ``omega_k - 1`` of each round, (rounds, 2)."""
+    inverse_c2 = (high - low) / (high + low)
+    weights = np.empty((rounds, 2))
+    omega = 1.0
+    for k in range(rounds):
+        weights[k] = omega * 2.0 / (high + low), omega - 1.0
+        omega = 1.0 / (1.0 - 0.25 * inverse_c2**2 * (2.0 if k == 0 else omega))
+    return weights
+
+
+def polynomial(weights, z):
+    """``P_K`` at numbers ``z``, by the recursion of the kernel."""
+    value, before = np.zeros_like(z), np.zeros_like(z)
+    for step, drift in weights:
+        value, before = value + step * z * (1.0 - value) + drift * (value - before), value
+    return value
+
+
+def interval(low, high, rounds):
+    """Smallest and largest value of ``P_K`` on ``[low, high]``: ``(1 -+ c)^2 / (1 + c^2)``."""
+    root = math.sqrt(low / high)
+    c = ((1.0 - root) / (1.0 + root)) ** rounds
+    return (1.0 - c) ** 2 / (1.0 + c * c), (1.0 + c) ** 2 / (1.0 + c * c)
+
+
+@njit(cache=True, _nrt=False, nogil=True)
+def chebyshev(edges, weights, inverse_scale, u, product, before, message):
+    """``product = G_K u``, row by row of ``weights``; each is one round of messages of d numbers.
+
+    All matrices are (n, d); ``before`` and ``message`` are room to work in.
+    """
+    n, d = u.shape
+    for i in range(n):
+        for j in range(d):
+            product[i, j] = 0.0
+            before[i, j] = 0.0
+    for k in range(weights.shape[0]):
+        step, drift = weights[k, 0], weights[k, 1]
+        for i in range(n):
+            for j in range(d):
+                now = product[i, j]
+                message[i, j] = u[i, j] - inverse_scale[i] * now
+                product[i, j] = now + drift * (now - before[i, j])
+                before[i, j] = now
+        add_laplacian(edges, step, message, product)
+
+
+@njit(cache=True, _nrt=False, nogil=True)
+def add_laplacian(edges, step, u, out):
+    """``out += step Lap u``: each edge adds to one end what it takes from the other."""
+    for e in range(edges.shape[0]):
+        k, l = edges[e, 0], edges[e, 1]
+        for j in range(u.shape[1]):
+            flow = step * (u[k, j] - u[l, j])
+            out[k, j] += flow
+            out[l, j] -= flow

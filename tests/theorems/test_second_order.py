@@ -1,0 +1,377 @@
+"""Newton's method and L-BFGS over an all-reduce: the oracles, their theorems, what they charge."""
+
+import itertools
+import lzma
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+import adfs
+from adfs.algorithms import all_reduce, lbfgs, line_search, newton
+from adfs.algorithms.base import Counts, Setting
+from adfs.errors import ParameterError
+from adfs.problems.libsvm import read_libsvm
+from adfs.schedule.delays import Delays
+from oracles import augmented, second_order
+from oracles.losses import SMOOTH
+from problems_for_tests import REGRESSION, make_case, make_shards, stored_as
+
+METHODS = {"newton": newton.prepare, "lbfgs": lbfgs.prepare}
+GRAPHS = ("grid:3x3", "complete:9", "ring:9")
+D = 5
+
+
+def hard_case(loss, graph="grid:3x3", seed=6):
+    """Little regularisation; at theta = 0 real targets lie far out on Huber's straight pieces."""
+    shards = make_shards(9, loss, seed, n_features=D, sizes=[5 + node % 4 for node in range(9)])
+    factor = 30.0 if loss in REGRESSION else 1.0
+    shards = [(features, factor * labels, weights) for features, labels, weights in shards]
+    return make_case(graph, loss, shards=shards, sigma=np.linspace(2e-4, 1e-3, 9))
+
+
+def points(method, n_events, start=None):
+    """The point taken after each event, and the state in the end."""
+    state = method.algorithm.init(start)
+    found = []
+    for t in range(n_events):
+        state = method.algorithm.step(state, method.source.draw(t, t + 1))
+        found.append(state.theta)
+    return np.array(found), state
+
+
+def rejections(path, best):
+    """Events after which the point stayed although it was not yet the best one."""
+    return [
+        t
+        for t in range(1, len(path))
+        if np.array_equal(path[t], path[t - 1]) and np.abs(path[t] - best).max() > 1e-6
+    ]
+
+
+@pytest.mark.parametrize("kind", ["dense", "csr"])
+@pytest.mark.parametrize("loss", SMOOTH)
+def test_newton_is_the_literal_damped_newton_along_the_whole_run(loss, kind):
+    case = hard_case(loss)
+    method = METHODS["newton"](stored_as(case, kind), Setting())
+    taken, trials = second_order.newton(case.shards, case.problem.sigma, loss, np.zeros(D), 40)
+    state = method.algorithm.init()
+    for t in range(40):
+        state = method.algorithm.step(state, method.source.draw(t, t + 1))
+        np.testing.assert_allclose(state.theta, taken[t], rtol=1e-10, atol=1e-10)
+        np.testing.assert_allclose(state.trial, trials[t], rtol=1e-10, atol=1e-10)
+    if loss == "huber":  # steps that failed were part of the comparison
+        assert len(rejections(taken, taken[-1])) > 3
+
+
+@pytest.mark.parametrize("kind", ["dense", "csr"])
+@pytest.mark.parametrize("loss", SMOOTH)
+def test_lbfgs_is_the_explicit_inverse_bfgs_matrix_along_the_run(loss, kind):
+    case = hard_case(loss)
+    method = METHODS["lbfgs"](stored_as(case, kind), Setting())
+    smoothness = case.problem.sigma.sum() + sum(
+        np.linalg.eigvalsh(curvature_matrix(shard, loss))[-1] for shard in case.shards
+    )
+    literal = second_order.lbfgs(
+        case.shards, case.problem.sigma, loss, np.zeros(D), 30, lbfgs.MEMORY, smoothness
+    )
+    path, _ = points(method, 30)
+    np.testing.assert_allclose(path, literal, rtol=1e-10, atol=1e-10)
+
+
+def curvature_matrix(shard, loss):
+    """``l''max sum_j w x x^T`` of a shard."""
+    features, _, weights = shard
+    bound = {"logistic": 0.25, "squared_hinge": 2.0}.get(loss, 1.0)
+    return bound * (features.T * weights) @ features
+
+
+def test_some_steps_of_lbfgs_are_rejected_in_what_was_compared():
+    counts = []
+    for loss in SMOOTH:
+        case = hard_case(loss)
+        path, state = points(METHODS["lbfgs"](case.problem, Setting()), 30)
+        counts.append(len(rejections(path, state.theta)))
+    assert sum(counts) > 0
+
+
+@pytest.mark.parametrize("memory", [1, 3, 8])
+def test_the_two_loops_multiply_by_the_inverse_bfgs_matrix(memory):
+    rng = np.random.default_rng(memory)
+    root = rng.standard_normal((6, 6))
+    steps = rng.standard_normal((memory, 6))
+    pairs = [(s, root @ root.T @ s + s) for s in steps]
+    gradient = rng.standard_normal(6)
+    expected = second_order.inverse_bfgs(pairs, 6) @ gradient
+    np.testing.assert_allclose(lbfgs.two_loops(gradient, pairs), expected, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("graph", GRAPHS)
+@pytest.mark.parametrize("loss", SMOOTH)
+@pytest.mark.parametrize("name", METHODS)
+def test_it_reaches_the_certified_optimum_from_zero_and_stays_there(name, loss, graph):
+    problem = hard_case(loss, graph).problem
+    method = METHODS[name](problem, Setting())
+    best = problem.optimum()
+    path, _ = points(method, 100)
+    values = np.array([problem.objective(theta) for theta in path])
+    scale = max(1.0, abs(best.objective))
+    assert np.diff(values).max() <= 2e-12 * scale  # F never rises, but for rounding
+    assert (values[80:] - best.objective).max() <= 1e-12 * scale
+    assert certified_gap(problem, path[-1]) <= 1e-12 * scale
+    accuracy = np.sqrt(2 * best.duality_gap / problem.total_sigma)  # of the optimum itself
+    assert np.abs(path[80:] - best.theta).max() <= 1e-8 * np.abs(best.theta).max() + 2 * accuracy
+
+
+def certified_gap(problem, theta):
+    gradient = problem.gradient(theta)
+    return gradient @ gradient / (2 * problem.total_sigma)
+
+
+@pytest.mark.parametrize("loss", ["logistic", "squared", "huber"])
+@pytest.mark.parametrize("name", METHODS)
+def test_one_node_alone_needs_no_messages_and_reaches_the_optimum(name, loss):
+    case = make_case("single", loss, sizes=[30])
+    method = METHODS[name](case.problem, Setting())
+    path, _ = points(method, 40)
+    np.testing.assert_allclose(path[-1], case.problem.optimum().theta, atol=1e-8)
+    counts = method.algorithm.counts(method.source.draw(0, 40))
+    assert counts == Counts(n_grad=40 * 30)
+
+
+def full_steps(method, n_events):
+    """Pairs (theta, next theta) of the steps tried undamped and taken, and where they end."""
+    state = method.algorithm.init()
+    pairs = []
+    for t in range(n_events):
+        before = state.theta
+        state = method.algorithm.step(state, method.source.draw(t, t + 1))
+        if state.trusted:
+            pairs.append((before, state.theta))
+    return pairs, state.theta
+
+
+def test_newton_is_quadratic_with_the_textbook_constant():
+    """|theta+ - theta*| <= M / (2 mu) |theta - theta*|^2 (Nocedal and Wright, Theorem 3.5).
+
+    mu is the least eigenvalue of the Hessian, M bounds how fast it turns: the third derivative of
+    the logistic loss is at most 1 / (6 sqrt 3), so M = sum w |x|^3 / (6 sqrt 3).
+    """
+    case = make_case("grid:3x3", "logistic", sizes=[8] * 9)
+    problem = case.problem
+    turn = sum(w * (x @ x) ** 1.5 for _, x, _, w in augmented.samples(case.shards))
+    turn /= 6.0 * np.sqrt(3.0)
+    pairs, best = full_steps(METHODS["newton"](problem, Setting()), 20)
+    orders = []
+    for theta, following in pairs:
+        error, next_error = (np.linalg.norm(point - best) for point in (theta, following))
+        hessian = second_order.hessian(case.shards, problem.sigma, "logistic", theta)
+        constant = turn / (2.0 * np.linalg.eigvalsh(hessian)[0])
+        assert next_error <= constant * error**2 + 1e-13
+        if next_error > 1e-12 and constant * error < 1.0:
+            orders.append(np.log(constant * next_error) / np.log(constant * error))
+    assert len(orders) >= 2  # in units of 1 / constant the error is squared or better
+    assert min(orders) >= 2.0
+
+
+@pytest.mark.parametrize("loss", ["squared", "squared_hinge", "smoothed_hinge", "huber"])
+def test_newton_is_exact_from_the_quadratic_piece_that_holds_the_optimum(loss):
+    case = hard_case(loss)
+    rows = augmented.samples(case.shards)
+    method = METHODS["newton"](case.problem, Setting())
+    best = points(method, 80)[0][-1]
+
+    def piece(theta):
+        return [second_order.curvature(loss, x @ theta, y) for _, x, y, _ in rows]
+
+    size = np.linalg.norm(best)
+    start = best + 1e-4 * size * np.random.default_rng(0).standard_normal(D)
+    assert piece(start) == piece(best)
+    _, following = points(method, 2, start)[0]
+    assert np.linalg.norm(start - best) > 1e-5 * size
+    assert np.linalg.norm(following - best) <= 1e-12 * size
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_bits_do_not_depend_on_where_the_events_are_cut(name):
+    method = METHODS[name](hard_case("huber").problem, Setting())
+    whole = method.algorithm.step(method.algorithm.init(), method.source.draw(0, 33))
+    for cuts in ([0, 1, 2, 33], [0, 8, 16, 24, 32, 33], [0, 7, 7, 33]):
+        state = method.algorithm.init()
+        for first, last in itertools.pairwise(cuts):
+            state = method.algorithm.step(state, method.source.draw(first, last))
+        assert state.trial.tobytes() == whole.trial.tobytes()
+        assert method.algorithm.output(state).tobytes() == method.algorithm.output(whole).tobytes()
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_start_at_the_optimum_is_kept_to_rounding(name):
+    problem = hard_case("logistic").problem
+    method = METHODS[name](problem, Setting())
+    close, _ = points(method, 80)
+    path, _ = points(method, 60, start=close[-1])
+    assert np.abs(path - close[-1]).max() <= 1e-9 * np.abs(close[-1]).max()
+
+
+@pytest.mark.parametrize("loss", SMOOTH)
+@pytest.mark.parametrize("name", METHODS)
+def test_steps_made_of_rounding_do_not_lead_away_from_the_optimum(name, loss):
+    for seed in (0, 1):
+        case = make_case(
+            "grid:3x3", loss, seed, n_features=6, sizes=[12] * 9, sigma=np.linspace(2e-4, 1e-3, 9)
+        )
+        best = points(METHODS["newton"](case.problem, Setting()), 30)[0][-1]
+        errors = np.abs(points(METHODS[name](case.problem, Setting()), 70)[0] - best).max(axis=1)
+        arrived = int(np.argmax(errors <= 1e-11))
+        assert 0 < arrived < 40
+        assert errors[arrived:].max() <= 1e-10
+
+
+def test_newton_shows_the_next_point_only_after_a_full_step_was_taken():
+    """At zero no sample bends Huber's loss: the first trial is far worse than where it began."""
+    problem = hard_case("huber").problem
+    method = METHODS["newton"](problem, Setting())
+    state = method.algorithm.step(method.algorithm.init(), method.source.draw(0, 1))
+    assert problem.objective(state.trial) > 5.0 * problem.objective(state.theta)
+    values = []
+    for t in range(1, 60):
+        values.append(problem.objective(method.algorithm.output(state)[0]))
+        state = method.algorithm.step(state, method.source.draw(t, t + 1))
+    assert max(values) <= values[0] * (1 + 1e-12)
+    assert state.trusted
+    np.testing.assert_array_equal(method.algorithm.output(state)[3], state.trial)
+
+
+def test_the_slopes_decide_where_the_objective_has_no_digits_left():
+    """phi(s) = 1e10 + (s - 1)^2 / 2 in double precision: nothing but rounding is left of s."""
+    top, slope = 1e10 + 0.5, -1.0
+    assert line_search.sufficient(top, slope, 1.0, 1e10, 0.0)
+    assert line_search.sufficient(top, slope, 1.7, top + 1e-6, 0.7)  # F looks worse: rounding
+    assert not line_search.sufficient(top, slope, 1.9, top + 1e-6, 0.9)  # beyond the bottom
+    assert not line_search.sufficient(top, slope, 1.7, top + 1.0, 0.7)  # worse by more than that
+    assert line_search.shortened(1.0, -1.0, 3.0) == 0.25
+    assert line_search.shortened(1.0, -1.0, 1e9) == 0.1
+    assert line_search.shortened(0.5, -1.0, -2.0) == 0.25
+
+
+def test_newton_charges_gradient_and_hessian_then_two_trips_through_the_tree():
+    case = make_case("path:3", "logistic", n_features=4, sizes=[3, 9, 5])
+    delays = Delays(tau=5.0, speed=(1.0, 1.0, 10.0))
+    method = METHODS["newton"](case.problem, Setting(delays=delays))
+    method.clock.advance(method.source.draw(0, 7))
+    a, b, c, e = newton.DENSE
+    h = (a + 4 * b + 10 * c) / (1 + 4 * e)
+    slowest = 10.0 * 5 * (1 + h)  # the third node, ten times slower than the second with 9 rows
+    assert method.clock.time == pytest.approx(7 * (slowest + 5.0 * 2 * (2 + 4)))
+    numbers = 10 + 4 + 1  # half a matrix, a gradient, an objective: in 4 messages
+    expected = Counts(n_grad=7 * 17, n_comm=7 * 2 * 2 * 4, bytes=7 * 2 * 2 * 8 * numbers)
+    assert method.algorithm.counts(method.source.draw(0, 7)) == expected
+    assert f"{h:.4g}" in str(method.parameters)
+
+
+def test_lbfgs_charges_a_gradient_then_the_diameter():
+    case = make_case("path:3", "logistic", n_features=4, sizes=[3, 9, 5])
+    method = METHODS["lbfgs"](case.problem, Setting(delays=Delays(tau=5.0)))
+    method.clock.advance(method.source.draw(0, 7))
+    assert method.clock.time == pytest.approx(7 * (9 + 5.0 * 2))
+    expected = Counts(n_grad=7 * 17, n_comm=7 * 2 * 2 * 2, bytes=7 * 2 * 2 * 8 * 5)
+    assert method.algorithm.counts(method.source.draw(0, 7)) == expected
+
+
+def test_a_row_of_more_features_costs_more_in_the_hessian():
+    costs = [newton.cost_ratio(newton.DENSE, d, d * (d + 1) / 2) for d in (4, 28, 123, 300, 2000)]
+    assert costs == sorted(costs)
+    # benchmarks/hessian_cost.py on the machine that gave the constants, at d = 28 and 300
+    assert costs[1] == pytest.approx(0.65, rel=0.1)
+    assert costs[3] == pytest.approx(5.5, rel=0.2)
+
+
+def test_a_sparse_node_is_charged_by_its_own_pairs_of_non_zeros():
+    rows = np.zeros((4, 6))
+    rows[0, 0] = rows[1, 3] = 1.0  # one non-zero, one pair: itself
+    rows[2:, :] = 1.0  # six, 21 pairs
+    shards = [(rows[:2], np.array([1.0, -1.0])), (rows[2:], np.array([1.0, -1.0]))]
+    dense = adfs.Problem(shards)
+    assert newton.hessian_cost(dense)[0] == newton.hessian_cost(dense)[1]
+    a, b, c, e = newton.SPARSE
+    problem = stored_as(make_case("path:2", shards=shards, sigma=1.0), "csr")
+    expected = [(a + b + c) / (1 + e), (a + 6 * b + 21 * c) / (1 + 6 * e)]
+    np.testing.assert_allclose(newton.hessian_cost(problem), expected)
+
+
+@pytest.mark.parametrize("n_features", [1, 2, 3, 28])
+def test_messages_of_an_all_reduce_hold_what_they_carry(n_features):
+    for numbers in (all_reduce.gradient_numbers, all_reduce.hessian_numbers):
+        cost = all_reduce.messages(5, numbers(n_features), n_features)
+        assert cost.bytes == 8 * 8 * numbers(n_features)
+        assert cost.bytes <= 8 * n_features * cost.n_comm < cost.bytes + 8 * 8 * n_features
+    assert all_reduce.messages(1, 100, n_features) == Counts()
+
+
+def test_newton_refuses_too_many_features_and_names_the_way_out():
+    rng = np.random.default_rng(0)
+    problem = adfs.Problem([(rng.standard_normal((3, 2001)), [1, 0, 1])])
+    with pytest.raises(ParameterError, match="d=2001 is more than 2000; take algorithm='lbfgs'"):
+        METHODS["newton"](problem, Setting())
+    METHODS["lbfgs"](problem, Setting())
+
+
+@pytest.mark.parametrize("loss", ["hinge", "absolute"])
+@pytest.mark.parametrize("name", METHODS)
+def test_a_loss_that_is_not_smooth_is_refused(name, loss):
+    with pytest.raises(ParameterError, match=f"'{name}' needs a smooth loss and '{loss}' is not"):
+        METHODS[name](make_case("path:2", loss).problem, Setting())
+
+
+class Reached(Exception):
+    """A point is good enough."""
+
+
+def evaluations_of_scipy(problem, tol):
+    """Calls of F by SciPy's L-BFGS-B of the same memory until one is within ``tol`` of F*."""
+    best, calls = problem.optimum().objective, 0
+
+    def value_and_gradient(theta):
+        nonlocal calls
+        calls += 1
+        value, gradient = problem.objective_and_gradient(theta)
+        if value - best <= tol * max(1.0, abs(best)):
+            raise Reached
+        return value, gradient
+
+    options = {"maxcor": lbfgs.MEMORY, "ftol": 0.0, "gtol": 0.0, "maxiter": 2000, "maxfun": 2000}
+    with pytest.raises(Reached):
+        minimize(
+            value_and_gradient, np.zeros(problem.n_features), jac=True, method="L-BFGS-B",
+            options=options,
+        )  # fmt: skip
+    return calls
+
+
+def evaluations_of_ours(problem, tol):
+    best = problem.optimum().objective
+    method = METHODS["lbfgs"](problem, Setting())
+    state = method.algorithm.init()
+    for t in range(2000):
+        state = method.algorithm.step(state, method.source.draw(t, t + 1))
+        if state.objective - best <= tol * max(1.0, abs(best)):
+            return t + 1
+    return np.inf
+
+
+@pytest.mark.parametrize("condition", [1.0, 10.0, 100.0])
+@pytest.mark.parametrize("loss", ["logistic", "squared", "squared_hinge"])
+def test_lbfgs_needs_hardly_more_evaluations_than_scipys(loss, condition):
+    X, y = adfs.generators.two_gaussians(500, 20, seed=0, condition=condition)
+    problem = adfs.Problem(adfs.partition(X, y, 4), loss, 0.1)
+    assert evaluations_of_ours(problem, 1e-8) <= 1.3 * evaluations_of_scipy(problem, 1e-8) + 1
+
+
+@pytest.mark.realdata
+@pytest.mark.parametrize("file", ["a9a.xz", "covtype.libsvm.binary.scale.xz", "HIGGS.57594.xz"])
+def test_lbfgs_needs_hardly_more_evaluations_than_scipys_on_real_rows(file, data_folder, tmp_path):
+    with lzma.open(data_folder / file, "rt") as lines:
+        (tmp_path / "rows").write_text("".join(itertools.islice(lines, 3000)))
+    X, y = read_libsvm(tmp_path / "rows")
+    problem = adfs.Problem(adfs.partition(X, y, 4), "logistic", 1.0)
+    assert evaluations_of_ours(problem, 1e-8) <= 1.3 * evaluations_of_scipy(problem, 1e-8)
