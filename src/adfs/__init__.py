@@ -17,6 +17,8 @@ _HOMES = {
     "Delays": "adfs.schedule.delays",
     "solve": "adfs.runtime.solve",
     "Result": "adfs.runtime.solve",
+    "compare": "adfs.bench.compare",
+    "Comparison": "adfs.bench.comparison",
     "AdfsError": "adfs.errors",
 }
 _ROOMS = {

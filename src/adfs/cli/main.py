@@ -9,11 +9,22 @@ import sys
 from collections.abc import Sequence
 
 import adfs
-from adfs.cli import datasets, demo, info, options, output, predict, schedule, train
+from adfs.cli import (
+    compare,
+    datasets,
+    demo,
+    info,
+    options,
+    output,
+    predict,
+    reproduce,
+    schedule,
+    train,
+)
 from adfs.cli.signals import Interrupted, Leaving
 from adfs.errors import AdfsError
 
-COMMANDS = (train, predict, schedule, datasets, info, demo)
+COMMANDS = (train, predict, compare, reproduce, schedule, datasets, info, demo)
 FAILED, BAD_INPUT = 1, 2
 
 

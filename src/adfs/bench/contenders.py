@@ -1,0 +1,105 @@
+"""Which algorithms are compared, with which rule for their parameters; all checked beforehand."""
+
+import functools
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from adfs.algorithms import registered  # noqa: F401  (fills the registry)
+from adfs.algorithms.base import REGISTRY, Setting
+from adfs.errors import ParameterError
+from adfs.graphs.topology import Topology
+from adfs.problems.finite_sum import Problem
+
+DEFAULT_RULE = "tuned"
+# Runs may take so many times the clock of the reference; longer ones are printed as "> x".
+REFERENCE, PATIENCE = "adfs", 5.0
+
+
+class Contender(NamedTuple):
+    """An algorithm and the rule of its parameters; the label leaves out the rule ``tuned``."""
+
+    algorithm: str
+    rule: str = DEFAULT_RULE
+
+    @property
+    def label(self) -> str:
+        """How tables and figures call it."""
+        return self.algorithm if self.rule == DEFAULT_RULE else f"{self.algorithm}:{self.rule}"
+
+
+def choose_contenders(names: Sequence[str] | None, loss: str) -> list[Contender]:
+    """Read ``name`` or ``name:rule``; without names, every algorithm that takes the loss.
+
+    Whatever an algorithm refuses on a problem of four samples, it refuses here: a wrong name, rule
+    or loss is told before any work.
+
+    Examples
+    --------
+    >>> [each.label for each in choose_contenders(["adfs:tuned", "adfs:exact"], "logistic")]
+    ['adfs', 'adfs:exact']
+    """
+    if names is None:
+        return _all_that_take(loss)
+    if isinstance(names, str):
+        raise ParameterError(f"algorithms={names!r} must be a list; pass [{names!r}].")
+    found = [_read(name) for name in names]
+    if not found:
+        raise ParameterError(
+            f"algorithms is empty, so there is nothing to compare; choose from {_known()}."
+        )
+    for k, contender in enumerate(found):
+        if contender in found[:k]:
+            raise ParameterError(
+                f"{contender.label!r} is named twice in algorithms; name it once, or give "
+                "different rules as in 'adfs:exact'."
+            )
+        _try(contender, loss)
+    return found
+
+
+def _read(name: str) -> Contender:
+    algorithm, colon, rule = str(name).partition(":")
+    if algorithm not in REGISTRY:
+        raise ParameterError(
+            f"Algorithm {algorithm!r} is not known; choose from {_known()}, each with a rule if "
+            "you like, as in 'adfs:exact'."
+        )
+    return Contender(algorithm, rule if colon else DEFAULT_RULE)
+
+
+def _known() -> str:
+    return ", ".join(sorted(REGISTRY))
+
+
+def _all_that_take(loss: str) -> list[Contender]:
+    """ADFS first, the others by name."""
+    found = []
+    for algorithm in sorted(REGISTRY, key=lambda name: (name != "adfs", name)):
+        try:
+            _try(Contender(algorithm), loss)
+        except ParameterError:
+            continue
+        found.append(Contender(algorithm))
+    if not found:
+        raise ParameterError(
+            f"No algorithm takes the loss {loss!r}; choose a smooth one such as logistic."
+        )
+    return found
+
+
+def _try(contender: Contender, loss: str) -> None:
+    """Prepare it on a problem too small to cost anything."""
+    try:
+        REGISTRY[contender.algorithm](_four_samples(loss), Setting(rule=contender.rule))
+    except ParameterError as error:
+        raise ParameterError(f"{contender.label}: {error}") from None
+
+
+@functools.lru_cache
+def _four_samples(loss: str) -> Problem:
+    rows = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [1.0, -1.0]])
+    signs = np.array([1.0, -1.0, 1.0, -1.0])
+    shards = [(rows[:2], signs[:2]), (rows[2:], signs[2:])]
+    return Problem(shards, loss, 1.0, Topology.path(2))

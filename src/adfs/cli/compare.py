@@ -1,0 +1,185 @@
+"""`adfs compare`: how long each algorithm takes to come how close to the optimum."""
+
+import argparse
+import shlex
+import warnings
+from typing import TYPE_CHECKING, Any
+
+from adfs.cli import options, output, pictures
+from adfs.cli.signals import SIGNALS
+
+if TYPE_CHECKING:
+    from adfs.bench.comparison import Comparison
+
+FAILED = 1
+
+EXAMPLE = """\
+examples:
+  adfs compare a9a --nodes 9 --sigma 0.1 --algorithms adfs,adfs:paper
+  adfs compare a9a --algorithms adfs,msda,dsba:theory --seeds 5 --jobs 2 --out results
+
+Suboptimality is measured against an optimum that is certified by its duality gap, never against
+the best curve. In the table, '> x' says that a run ended at x without reaching the accuracy, and
+'-' that runs stopped at --tol before trying. With --out, what is finished is kept: the same
+command again goes on where it was interrupted, and computes nothing twice.
+exit codes: 0 done, whether or not tol was reached, 2 bad input, 130 and 143 interrupted."""
+
+
+def add_parser(commands: Any) -> None:
+    """Declare the command."""
+    parser = options.add_command(
+        commands, "compare", run, help="compare algorithms on one problem, by time to accuracy",
+        description="Run several algorithms on one problem and one network, and print how long "
+        "each takes to come within 1e-2, 1e-4, 1e-6 and 1e-8 of the certified optimum.",
+        epilog=EXAMPLE,
+    )  # fmt: skip
+    parser.add_argument("data", metavar="DATA", help=options.DATA_HELP)
+    options.add_problem(parser)
+    options.add_time(parser)
+    _add_runs(parser)
+    _add_files(parser)
+
+
+def _add_runs(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("the runs")
+    group.add_argument(
+        "--algorithms",
+        metavar="A,B,C",
+        help="names from `adfs info`, with a rule for the parameters as in dsba:theory if it is "
+        "not to be tuned (default: all that take the loss)",
+    )
+    group.add_argument(
+        "--seeds",
+        type=options.whole(1),
+        default=1,
+        metavar="K",
+        help="number of seeds, from --seed on; the table shows medians (default 1)",
+    )
+    options.add_seed(group)  # type: ignore[arg-type]
+    group.add_argument(
+        "--tol",
+        type=float,
+        default=1e-8,
+        metavar="TOL",
+        help="stop a run at this suboptimality, mean over nodes of F(theta_i) - F*, over "
+        "max(1, |F*|) (default 1e-8)",
+    )
+    group.add_argument(
+        "--clock-limit",
+        type=float,
+        metavar="X",
+        help="most idealized time of a run (default: 5 times what adfs needs, if it takes part)",
+    )
+    group.add_argument("--time-limit", type=float, metavar="S", help="most seconds of a run")
+    group.add_argument(
+        "--max-iter", type=options.whole(0), metavar="N", help="most events of a run"
+    )
+    group.add_argument(
+        "--jobs",
+        type=options.whole(1),
+        default=1,
+        metavar="N",
+        help="runs at a time; wall times are only clean with 1, since runs that share a machine "
+        "slow each other down; all else is the same to the bit (default 1)",
+    )
+
+
+def _add_files(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("files and words")
+    group.add_argument(
+        "--out",
+        metavar="DIR",
+        help="folder for config, traces, tables and pictures; finished runs in it are not "
+        "computed again",
+    )
+    group.add_argument(
+        "--axis",
+        choices=options.AXES,
+        default="idealized_time",
+        metavar="NAME",
+        help=f"of table and picture: {', '.join(options.AXES)} (default idealized_time)",
+    )
+    options.add_json(group)  # type: ignore[arg-type]
+    group.add_argument("--quiet", action="store_true", help="no progress and no table")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Check, load, compare, print."""
+    from adfs.cli.data import build_problem
+
+    names = _check(args)
+    comparison = _compare(args, names, build_problem(args))
+    if args.json:
+        output.emit_json(_record(args, comparison))
+    elif not args.quiet:
+        output.emit(_summary(args, comparison))
+    for failure in comparison.failures:
+        output.complain(failure, FAILED)
+    if comparison.interrupted:
+        return output.complain(_how_to_go_on(args, comparison), 128 + (comparison.signal or 2))
+    return FAILED if comparison.failures else 0
+
+
+def _check(args: argparse.Namespace) -> list[str] | None:
+    """Everything that can be refused before a sample is read; the names that were given."""
+    from adfs.bench.contenders import choose_contenders
+    from adfs.bench.folder import check_place
+    from adfs.runtime.stopping import Stopping
+    from adfs.schedule.delays import Delays
+
+    Stopping(args.tol, args.max_iter, args.time_limit, args.clock_limit)
+    Delays(tau=args.tau)
+    names = None if args.algorithms is None else [n.strip() for n in args.algorithms.split(",")]
+    choose_contenders(names, args.loss)
+    if args.out is not None:
+        check_place(args.out)
+    return names
+
+
+def _compare(args: argparse.Namespace, names: list[str] | None, problem: Any) -> "Comparison":
+    from adfs.bench.compare import UnsavedWarning, compare
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnsavedWarning)  # said at the end, as complaints
+        return compare(
+            problem, names, args.tol, args.tau, args.clock, None, args.seed, args.seeds,
+            args.clock_limit, args.time_limit, args.max_iter, args.jobs, args.out,
+            progress=False if args.quiet else None, callback=args.leaving.repeat,
+            signals=SIGNALS, axis=args.axis, command=shlex.join(["adfs", *args.command_line]),
+        )  # fmt: skip
+
+
+def _record(args: argparse.Namespace, comparison: "Comparison") -> dict[str, Any]:
+    """Everything about the comparison in plain values."""
+    return {
+        "status": "interrupted" if comparison.interrupted else "finished",
+        "axis": args.axis,
+        "table": comparison.table(axis=args.axis).to_dict(),
+        **comparison.to_dict(),
+        "config": comparison.config,
+        "data": args.data,
+        "out": args.out,
+    }
+
+
+def _summary(args: argparse.Namespace, comparison: "Comparison") -> str:
+    """The table, and where the rest is."""
+    text = str(comparison.table(axis=args.axis)) if comparison.records else ""
+    if args.out is None:
+        return text
+    reused = sum(record.reused for record in comparison.records)
+    taken = f", {reused} of {len(comparison.records)} runs taken from there" if reused else ""
+    text += f"results: {args.out}{taken}\n"
+    if not pictures.have_matplotlib():
+        text += f"no picture: {pictures.MISSING}\n"
+    return text
+
+
+def _how_to_go_on(args: argparse.Namespace, comparison: "Comparison") -> str:
+    finished = sum(record.status != "interrupted" for record in comparison.records)
+    total = len(comparison.config["algorithms"]) * len(comparison.config["seeds"])
+    if args.out is None:
+        way = "give --out DIR to keep what is finished and go on later"
+    else:
+        way = f"they are kept in {args.out}, give the same command again to go on"
+    return f"interrupted with {finished} of {total} runs finished; {way}."

@@ -1,0 +1,121 @@
+"""The figure of a comparison: what is drawn is what was measured."""
+
+import matplotlib
+import numpy as np
+import pytest
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+
+import adfs
+from adfs.errors import ParameterError
+from adfs.plots.comparison import AXES, LOOKS, draw_comparison, looks, pictures, short
+from comparisons_for_tests import make_comparison, make_trace
+
+matplotlib.use("Agg")
+
+RUNS = {
+    "adfs": [("converged", make_trace([0, 10 + k, 20 + k], [1.0, 1e-3, 1e-6])) for k in range(3)],
+    "dsba:theory": [("time_limit", make_trace([0, 50, 100], [1.0, 0.1, 0.01]))],
+}
+
+
+def axes():
+    return Figure(layout="constrained").add_subplot()
+
+
+def test_lines_are_medians_and_bands_are_quartiles():
+    comparison = make_comparison(RUNS)
+    ax = draw_comparison(comparison, axes())
+    assert [line.get_label() for line in ax.lines] == ["adfs", "dsba:theory"]
+    for line in ax.lines:
+        x, (_, middle, _) = comparison.band(line.get_label())
+        assert np.array_equal(line.get_xdata(), x)
+        assert np.array_equal(line.get_ydata(), middle)
+    (band,) = ax.collections  # one seed has no band
+    x, (low, _, high) = comparison.band("adfs")
+    corners = band.get_paths()[0].vertices
+    for place, bottom, top in zip(x, low, high, strict=True):
+        here = corners[corners[:, 0] == place, 1]
+        assert here.min() == pytest.approx(bottom)
+        assert here.max() == pytest.approx(top)
+    assert ax.get_yscale() == "log"
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["adfs", "dsba:theory"]
+
+
+@pytest.mark.parametrize("axis", AXES)
+def test_each_axis_is_named(axis):
+    assert draw_comparison(make_comparison(RUNS), axes(), axis).get_xlabel() == AXES[axis]
+
+
+def test_an_unknown_axis_is_refused():
+    with pytest.raises(ParameterError, match="axis='time' is unknown; choose one of idealized"):
+        draw_comparison(make_comparison(RUNS), axes(), "time")
+
+
+def test_an_algorithm_looks_the_same_in_every_company_and_like_no_other():
+    alone = looks(["msda"])[0]
+    assert looks(["adfs", "point-saga", "msda:theory"])[2] == alone
+    assert set(LOOKS) >= set(adfs.algorithms())
+    assert len({look for look in LOOKS.values()}) == len(LOOKS)
+    rules = looks(["dsba", "dsba:theory", "dsba:paper"])
+    assert len({look["color"] for look in rules}) == 1
+    assert len({str(look["linestyle"]) for look in rules}) == 3
+
+
+def seen_by(deficiency, color):
+    """Viénot's approximation of what a dichromat sees, in linear light."""
+    linear = np.array(to_rgb(color)) ** 2.2
+    if deficiency == "protan":
+        matrix = [[0.112, 0.888, 0], [0.112, 0.888, 0], [0.004, -0.004, 1]]
+    else:
+        matrix = [[0.293, 0.707, 0], [0.293, 0.707, 0], [-0.021, 0.021, 1]]
+    return np.clip(np.array(matrix) @ linear, 0, 1) ** (1 / 2.2)
+
+
+@pytest.mark.parametrize("deficiency", ["protan", "deutan"])
+def test_hues_are_told_apart_by_colour_blind_readers(deficiency):
+    hues = sorted({color for color, _, _ in LOOKS.values()})
+    seen = [seen_by(deficiency, hue) for hue in hues]
+    apart = [np.linalg.norm(a - b) for k, a in enumerate(seen) for b in seen[:k]]
+    assert min(apart) > 0.14  # of sqrt(3); matplotlib's first seven colours fall to 0.04
+
+
+@pytest.mark.parametrize("label", ["$x^{$", "_hidden", "a$b", "<b>&", "\\frac{"])
+def test_a_hostile_label_is_drawn_as_text(label):
+    comparison = make_comparison({label: RUNS["adfs"]})
+    ax = draw_comparison(comparison, axes())
+    ax.figure.canvas.draw()
+    assert len(ax.get_legend().get_texts()) == 1
+    assert pictures(comparison, "idealized_time")["pdf"].startswith(b"%PDF")
+
+
+def test_a_run_that_blows_up_does_not_flatten_the_others():
+    runs = {**RUNS, "msda": [("diverged", make_trace([0, 5, 10], [1.0, 1e200, np.inf]))]}
+    ax = draw_comparison(make_comparison(runs), axes())
+    assert ax.get_ylim()[1] <= 10.0
+    ax.figure.canvas.draw()
+
+
+def test_zero_and_less_leave_the_picture_but_not_the_line():
+    runs = {"adfs": [("converged", make_trace([0, 5, 10], [1.0, 1e-9, -1e-17]))]}
+    ax = draw_comparison(make_comparison(runs), axes())
+    assert np.isnan(ax.lines[0].get_ydata()[-1])
+
+
+def test_nothing_to_draw_is_an_empty_figure():
+    empty = make_comparison(RUNS)
+    empty.records.clear()
+    assert pictures(empty, "idealized_time")["png"].startswith(b"\x89PNG")
+
+
+def test_without_axes_a_figure_is_made_and_tol_and_scale_are_drawn():
+    import matplotlib.pyplot as plt
+
+    ax = draw_comparison(make_comparison(RUNS), tol=1e-6, xscale="log")
+    assert ax.lines[-1].get_ydata() == [1e-6, 1e-6]
+    assert ax.get_xscale() == "log"
+    plt.close(ax.figure)
+
+
+def test_ticks_are_short():
+    assert [short(value) for value in (0, 20_000, 2.5e6)] == ["0", "20,000", "2.5e+06"]
