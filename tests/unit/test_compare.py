@@ -129,6 +129,20 @@ def test_all_algorithms_that_take_the_loss_are_the_default():
     assert "ns-adfs" not in chosen or len(chosen) > 1
 
 
+def test_too_many_features_for_one_leave_it_out_unless_it_is_named(problem, monkeypatch):
+    def narrow(problem, setting):
+        if problem.n_features > 2:
+            raise ParameterError(f"d={problem.n_features} is more than 2.")
+        return get_algorithm("adfs")(problem, setting)
+
+    monkeypatch.setitem(REGISTRY, "narrow", narrow)
+    assert "narrow" in [each.label for each in choose_contenders(None, "logistic")]
+    assert "narrow" not in [each.label for each in choose_contenders(None, "logistic", 3)]
+    monkeypatch.setattr("adfs.bench.runs.Run", nothing_runs)
+    with pytest.raises(ParameterError, match="narrow: d=3 is more than 2"):
+        adfs.compare(problem, ["adfs:exact", "narrow"])
+
+
 def nothing_runs(*arguments):
     raise AssertionError("work has started")
 

@@ -97,7 +97,7 @@ def compare(
     stopping = Stopping(
         float(tol), max_iter, _float(time_limit), _float(clock_limit), "suboptimality"
     )
-    contenders = choose_contenders(algorithms, problem.loss.name)
+    contenders = choose_contenders(algorithms, problem.loss.name, problem.n_features)
     curves.check_axis(axis)
     first = _whole("seed", seed, 0)
     all_seeds = range(first, first + _whole("seeds", seeds, 1))

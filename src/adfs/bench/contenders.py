@@ -29,11 +29,13 @@ class Contender(NamedTuple):
         return self.algorithm if self.rule == DEFAULT_RULE else f"{self.algorithm}:{self.rule}"
 
 
-def choose_contenders(names: Sequence[str] | None, loss: str) -> list[Contender]:
+def choose_contenders(
+    names: Sequence[str] | None, loss: str, n_features: int = 2
+) -> list[Contender]:
     """Read ``name`` or ``name:rule``; without names, every algorithm that takes the loss.
 
-    Whatever an algorithm refuses on a problem of four samples, it refuses here: a wrong name, rule
-    or loss is told before any work.
+    Whatever an algorithm refuses on a problem of four samples with that many features, it refuses
+    here: a wrong name, rule or loss, or too many features, are told before any work.
 
     Examples
     --------
@@ -41,7 +43,7 @@ def choose_contenders(names: Sequence[str] | None, loss: str) -> list[Contender]
     ['adfs', 'adfs:exact']
     """
     if names is None:
-        return _all_that_take(loss)
+        return _all_that_take(loss, n_features)
     if isinstance(names, str):
         raise ParameterError(f"algorithms={names!r} must be a list; pass [{names!r}].")
     found = [_read(name) for name in names]
@@ -55,7 +57,7 @@ def choose_contenders(names: Sequence[str] | None, loss: str) -> list[Contender]
                 f"{contender.label!r} is named twice in algorithms; name it once, or give "
                 "different rules as in 'adfs:exact'."
             )
-        _try(contender, loss)
+        _try(contender, loss, n_features)
     return found
 
 
@@ -73,12 +75,12 @@ def _known() -> str:
     return ", ".join(sorted(REGISTRY))
 
 
-def _all_that_take(loss: str) -> list[Contender]:
+def _all_that_take(loss: str, n_features: int) -> list[Contender]:
     """ADFS first, the others by name."""
     found = []
     for algorithm in sorted(REGISTRY, key=lambda name: (name != "adfs", name)):
         try:
-            _try(Contender(algorithm), loss)
+            _try(Contender(algorithm), loss, n_features)
         except ParameterError:
             continue
         found.append(Contender(algorithm))
@@ -89,17 +91,19 @@ def _all_that_take(loss: str) -> list[Contender]:
     return found
 
 
-def _try(contender: Contender, loss: str) -> None:
+def _try(contender: Contender, loss: str, n_features: int) -> None:
     """Prepare it on a problem too small to cost anything."""
     try:
-        REGISTRY[contender.algorithm](_four_samples(loss), Setting(rule=contender.rule))
+        trial = _four_samples(loss, n_features)
+        REGISTRY[contender.algorithm](trial, Setting(rule=contender.rule))
     except ParameterError as error:
         raise ParameterError(f"{contender.label}: {error}") from None
 
 
-@functools.lru_cache
-def _four_samples(loss: str) -> Problem:
-    rows = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [1.0, -1.0]])
+@functools.lru_cache(maxsize=8)
+def _four_samples(loss: str, n_features: int) -> Problem:
+    rows = np.zeros((4, n_features))
+    rows[:, 0], rows[1::2, -1] = 1.0, -1.0
     signs = np.array([1.0, -1.0, 1.0, -1.0])
     shards = [(rows[:2], signs[:2]), (rows[2:], signs[2:])]
     return Problem(shards, loss, 1.0, Topology.path(2))

@@ -1,4 +1,4 @@
-"""The rules that choose parameters: ``paper``, ``balanced``, ``exact``, ``projector`` and ``tuned``.
+"""The rules that choose parameters: paper, balanced, exact, projector and tuned.
 
 ``balanced`` is the paper's rule for high latency (Appendix E): ``tau p_comm = p_comp``.
 """
