@@ -8,6 +8,7 @@ import math
 import numpy as np
 import pytest
 
+from adfs.bench import curves
 from adfs.bench.table import ACCURACIES, to_csv
 from adfs.errors import ParameterError
 from adfs.plots.comparison import AXES
@@ -204,3 +205,12 @@ def test_one_seed_is_its_own_band_and_ends_where_it_blows_up():
 
 def test_accuracies_are_those_of_the_contract():
     assert ACCURACIES == (1e-2, 1e-4, 1e-6, 1e-8)
+
+
+def test_a_method_arrives_at_the_end_of_an_iteration_never_inside_it():
+    x, error = np.array([0.0, 300.0]), np.array([1.0, 1e-4])
+    one = curves.Curve(x, error, iteration=np.array([0.0, 1.0]))
+    three = curves.Curve(x, error, iteration=np.array([0.0, 3.0]))
+    assert curves.first_reach(one, 1e-2) == 300.0
+    assert curves.first_reach(three, 1e-2) == 200.0
+    assert curves.first_reach(curves.Curve(x, error), 1e-2) == pytest.approx(150.0)

@@ -23,6 +23,7 @@ class Curve(NamedTuple):
 
     x: Vector
     error: Vector
+    iteration: Vector | None = None
 
 
 def check_axis(axis: str) -> None:
@@ -38,7 +39,7 @@ def curve(trace: Trace, axis: str, n_samples: int) -> Curve:
         x = (_column(trace, "n_prox") + _column(trace, "n_grad")) / n_samples
     else:
         x = _column(trace, axis)
-    return Curve(x, _column(trace, "suboptimality"))
+    return Curve(x, _column(trace, "suboptimality"), _column(trace, "iteration"))
 
 
 def _column(trace: Trace, name: str) -> Vector:
@@ -47,6 +48,8 @@ def _column(trace: Trace, name: str) -> Vector:
 
 def first_reach(curve: Curve, accuracy: float) -> float | None:
     """Where the error first falls to ``accuracy``, log-linear between evaluations; None if never.
+
+    Methods arrive at the end of an iteration, never inside it: with few and long ones that matters.
 
     Examples
     --------
@@ -64,6 +67,9 @@ def first_reach(curve: Curve, accuracy: float) -> float | None:
     low = np.log(max(curve.error[k], min(FLOOR, accuracy)))
     high = np.log(curve.error[k - 1])
     share = (high - np.log(accuracy)) / (high - low)
+    if curve.iteration is not None:
+        count = max(1.0, curve.iteration[k] - curve.iteration[k - 1])
+        share = min(1.0, np.ceil(share * count) / count)
     return float(curve.x[k - 1] + share * (curve.x[k] - curve.x[k - 1]))
 
 
