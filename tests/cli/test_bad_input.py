@@ -77,7 +77,7 @@ ARGUMENTS = {
         "The graph must be connected, but 100 draws",
     ),
     "loss unknown": (["--loss", "log"], "--loss: invalid choice: 'log' (choose from"),
-    "loss not smooth": (["--loss", "hinge"], "loss 'hinge' is not smooth"),
+    "loss not smooth": (["--loss", "hinge"], "needs a smooth loss and 'hinge' is not"),
     "algorithm": (["--algorithm", "sgd"], "algorithm='sgd' is not known"),
     "rule": (["--parameters", "best"], "--parameters: invalid choice: 'best'"),
     "engine": (["--engine", "mpi"], "--engine mpi is not part of this version of adfs"),

@@ -252,3 +252,14 @@ def test_help_has_an_example_and_says_when_wall_times_are_clean(adfs):
     assert "wall times are only clean with 1" in text
     assert tuple(AXES) == options.AXES
     assert "compare" in adfs("--help").out
+
+
+def test_delays_that_are_not_constant_reach_every_method(dense, adfs):
+    arguments = ["compare", dense[0], "--nodes", "4", "--algorithms", "adfs,dsba", "--json"]
+    usual = json.loads(adfs(*arguments).out)
+    slow = json.loads(adfs(*arguments, "--speed", "1,1,1,10", "--delay-law", "exponential").out)
+    assert slow["config"]["delays"]["speed"] == [1.0, 1.0, 1.0, 10.0]
+    for before, after in zip(usual["table"], slow["table"], strict=True):
+        assert after["times"]["1e-02"] > 1.5 * before["times"]["1e-02"]
+    wrong = adfs("compare", dense[0], "--nodes", "4", "--speed", "1,2")
+    refused(wrong, "speed has 2 values for 4 nodes")

@@ -174,7 +174,7 @@ def test_exact_expectation_of_two_steps_contracts_by_one_minus_rho(graph, rule):
 @pytest.mark.parametrize(("graph", "loss"), [("grid:3x3", "squared"), ("star:5", "logistic")])
 def test_mean_lyapunov_and_error_shrink_no_slower_than_the_corollary_says(graph, loss):
     case = make(graph, loss, seed=1)
-    seeds, readings = range(12), 9
+    seeds, readings = range(8), 7
     chosen = prepare(case.problem, Setting()).parameters
     lyapunov = Lyapunov(case, chosen)
     step = math.ceil(10.0 / chosen.rho / (readings - 1))

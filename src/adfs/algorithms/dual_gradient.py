@@ -1,22 +1,23 @@
 """Dual gradients of the nodes, ``theta_i = grad f_i^*(x_i) = argmin f_i(theta) - x_i . theta``.
 
 What the batch dual methods (MSDA, ESDACD) ask of a node in one iteration. The paper charges it as
-one pass, ``m``; the real cost shows in the wall time, so it is kept near one: chord steps with an
+one pass, ``m``; the real cost shows in the wall time, so it is kept near that: chord steps with an
 old Hessian from the node's last answer (`adfs.kernels.conjugate`), a new Hessian only when the old
-one has cost more passes than it would. Where d x d matrices are too large, Newton's steps come
-from conjugate gradients instead.
+one has cost more passes than it would. On Higgs and Covtype (n = 25, m = 10^4, 400 iterations of
+MSDA) that is 3.3 passes a dual gradient, a Hessian counted as 5.5. Where d x d matrices are too
+large, Newton's steps come from conjugate gradients instead.
 
 How exact
 ---------
-Let ``e`` be the energy ``r . H^{-1} r`` of the residual ``r = grad f_i - x_i``: near the answer
-``e / 2`` is what ``f_i - x_i . theta`` lies above its minimum, and in all cases at most
-``|r|^2 / (2 sigma_i)``. A node stops when its next step, whose ratio ``q`` of energies it has
-measured on the last one, will leave ``q e <= 1e-24 s_i``, where ``s_i`` is the larger of
+Let ``e`` be the energy ``r . H^{-1} r`` of the residual ``r = grad f_i - x_i``. What ``f_i - x_i .
+theta`` lies above its minimum is ``e / 2`` near the answer, and always at most ``|r|^2 / (2
+sigma_i)``, which the tests look at. A node stops when its next step, whose ratio ``q`` of energies
+it has measured on the last one, will leave ``q e <= 1e-24 s_i``, where ``s_i`` is the larger of
 ``f_i(0)`` and the mean of ``f_k(0)`` over nodes; then it makes that step. So a dual gradient adds
 about ``1e-24`` of F to the suboptimality, twelve decades below the 1e-12 that outer iterations may
-be asked for, and its distance from the exact one, at most ``sqrt(q e / sigma_i)``, is some
-``1e-12``: two decades of margin even after an acceleration has multiplied it by the square root of
-a condition number of 1e4. A step that stops gaining below ``e = 1e-20 s_i`` has met rounding.
+be asked for, and is no further than ``1e-12 sqrt(s_i / sigma_i)`` from the exact one. That leaves
+room for what acceleration makes of errors, a factor like the square root of a condition number. A
+step that stops gaining below ``e = 1e-20 s_i`` has met rounding.
 
 The answer depends on ``x_i`` and on the node's own former questions alone: asking in another order
 among nodes, or on a copy of the memory, changes no bit of it.

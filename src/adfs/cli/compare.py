@@ -3,9 +3,10 @@
 import argparse
 import shlex
 import warnings
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from adfs.cli import options, output, pictures
+from adfs.cli import delays, options, output, pictures
 from adfs.cli.signals import SIGNALS
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ EXAMPLE = """\
 examples:
   adfs compare a9a --nodes 9 --sigma 0.1 --algorithms adfs,adfs:paper
   adfs compare a9a --algorithms adfs,msda,dsba:theory --seeds 5 --jobs 2 --out results
+  adfs compare a9a --nodes 4 --speed 1,1,1,10 --delay-law pareto --delay-shape 1.5
 
 Suboptimality is measured against an optimum that is certified by its duality gap, never against
 the best curve. In the table, '> x' says that a run ended at x without reaching the accuracy, and
@@ -35,7 +37,7 @@ def add_parser(commands: Any) -> None:
     )  # fmt: skip
     parser.add_argument("data", metavar="DATA", help=options.DATA_HELP)
     options.add_problem(parser)
-    options.add_time(parser)
+    delays.add_delays(parser)
     _add_runs(parser)
     _add_files(parser)
 
@@ -125,10 +127,9 @@ def _check(args: argparse.Namespace) -> list[str] | None:
     from adfs.bench.contenders import choose_contenders
     from adfs.bench.folder import check_place
     from adfs.runtime.stopping import Stopping
-    from adfs.schedule.delays import Delays
 
     Stopping(args.tol, args.max_iter, args.time_limit, args.clock_limit)
-    Delays(tau=args.tau)
+    delays.read_delays(args)
     names = None if args.algorithms is None else [n.strip() for n in args.algorithms.split(",")]
     choose_contenders(names, args.loss)
     if args.out is not None:
@@ -142,11 +143,16 @@ def _compare(args: argparse.Namespace, names: list[str] | None, problem: Any) ->
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnsavedWarning)  # said at the end, as complaints
         return compare(
-            problem, names, args.tol, args.tau, args.clock, None, args.seed, args.seeds,
+            problem, names, args.tol, _mean(args.tau), args.clock,
+            delays.read_delays(args), args.seed, args.seeds,
             args.clock_limit, args.time_limit, args.max_iter, args.jobs, args.out,
             progress=False if args.quiet else None, callback=args.leaving.repeat,
             signals=SIGNALS, axis=args.axis, command=shlex.join(["adfs", *args.command_line]),
         )  # fmt: skip
+
+
+def _mean(tau: float | list[float]) -> float:
+    return fmean(tau) if isinstance(tau, list) else tau
 
 
 def _record(args: argparse.Namespace, comparison: "Comparison") -> dict[str, Any]:

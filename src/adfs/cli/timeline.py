@@ -4,11 +4,10 @@ import argparse
 import json
 from typing import TYPE_CHECKING, Any
 
-from adfs.cli import options, output, pictures
+from adfs.cli import delays, options, output, pictures
 from adfs.errors import ParameterError
 
 if TYPE_CHECKING:
-    from adfs.schedule.delays import Delays
     from adfs.schedule.schedule import Schedule
 
 WINDOW = 60
@@ -23,7 +22,7 @@ def add_times(verbs: Any) -> None:
         epilog="example:\n  adfs schedule times s.npz --tau 5 --speed 1,1,10,1",
     )  # fmt: skip
     times.add_argument("file", metavar="FILE", help="a schedule file")
-    _add_delays(times)
+    delays.add_delays(times)
     options.add_json(times)
 
 
@@ -36,7 +35,7 @@ def add_timeline(verbs: Any) -> None:
         epilog="example:\n  adfs schedule timeline s.npz --tau 3 --last 40 --out timeline.png",
     )  # fmt: skip
     timeline.add_argument("file", metavar="FILE", help="a schedule file")
-    _add_delays(timeline)
+    delays.add_delays(timeline)
     timeline.add_argument(
         "--first",
         type=options.whole(0),
@@ -54,55 +53,12 @@ def add_timeline(verbs: Any) -> None:
     timeline.add_argument("--chrome", metavar="FILE", help="the trace (.json)")
 
 
-def _add_delays(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("the time model")
-    group.add_argument(
-        "--tau",
-        type=options.numbers,
-        default=5.0,
-        metavar="T",
-        help="time of one communication, or one an edge: 5,5,2 (default 5)",
-    )
-    group.add_argument(
-        "--speed",
-        type=options.numbers,
-        default=1.0,
-        metavar="S",
-        help="time of one local update, or one a node: 1,1,10 (default 1)",
-    )
-    options.add_clock(group)
-    group.add_argument(
-        "--delay-law",
-        choices=options.LAWS,
-        default="constant",
-        metavar="LAW",
-        help=f"{', '.join(options.LAWS)}, of mean 1 (default constant)",
-    )
-    group.add_argument(
-        "--delay-shape", type=float, metavar="A", help="sigma of lognormal, alpha of pareto"
-    )
-    group.add_argument(
-        "--delay-of",
-        choices=options.SCOPES,
-        default="both",
-        metavar="WHAT",
-        help=f"{', '.join(options.SCOPES)} (default both)",
-    )
-    group.add_argument(
-        "--delay-seed",
-        type=options.whole(0),
-        default=0,
-        metavar="K",
-        help="seed of the law (default 0)",
-    )
-
-
 def run_times(args: argparse.Namespace) -> int:
     """Finish time and idle share of each node."""
     from adfs.schedule.schedule import Schedule
 
     schedule = Schedule.load(args.file)
-    clock = schedule.clock(clock=args.clock, delays=_delays(args))
+    clock = schedule.clock(clock=args.clock, delays=delays.read_delays(args))
     idle = clock.idle_share()
     columns = {"finish": clock.finish, "busy": clock.busy, "waiting": clock.waiting}
     if args.json:
@@ -116,14 +72,6 @@ def run_times(args: argparse.Namespace) -> int:
     output.emit(output.table(("node", *columns, "idle"), rows, right=range(5)))
     output.emit(f"makespan {clock.time:,.6g}, mean idle share {100 * idle.mean():.1f} %\n")
     return 0
-
-
-def _delays(args: argparse.Namespace) -> "Delays":
-    from adfs.schedule.delays import Delays
-
-    return Delays(
-        args.tau, args.speed, args.delay_law, args.delay_shape, args.delay_of, args.delay_seed
-    )
 
 
 def run_timeline(args: argparse.Namespace) -> int:
@@ -165,7 +113,7 @@ def _intervals(args: argparse.Namespace, schedule: "Schedule", last: int) -> Any
     from adfs.schedule.clock import Clock
     from adfs.schedule.timeline import intervals
 
-    clock = Clock(schedule.edges, schedule.n_nodes, _delays(args), args.clock)
+    clock = Clock(schedule.edges, schedule.n_nodes, delays.read_delays(args), args.clock)
     for start in range(0, args.first, BLOCK):
         clock.advance(schedule.events(start, min(args.first, start + BLOCK)))
     return intervals(schedule.events(args.first, last), clock)
