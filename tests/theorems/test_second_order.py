@@ -266,7 +266,7 @@ def test_newton_charges_gradient_and_hessian_then_two_trips_through_the_tree():
     numbers = 10 + 4 + 1  # half a matrix, a gradient, an objective: in 4 messages
     expected = Counts(n_grad=7 * 17, n_comm=7 * 2 * 2 * 4, bytes=7 * 2 * 2 * 8 * numbers)
     assert method.algorithm.counts(method.source.draw(0, 7)) == expected
-    assert f"{h:.4g}" in str(method.parameters)
+    assert f"{h:.6g}" in str(method.parameters)
 
 
 def test_lbfgs_charges_a_gradient_then_the_diameter():
@@ -282,8 +282,8 @@ def test_a_row_of_more_features_costs_more_in_the_hessian():
     costs = [newton.cost_ratio(newton.DENSE, d, d * (d + 1) / 2) for d in (4, 28, 123, 300, 2000)]
     assert costs == sorted(costs)
     # benchmarks/hessian_cost.py on the machine that gave the constants, at d = 28 and 300
-    assert costs[1] == pytest.approx(0.65, rel=0.1)
-    assert costs[3] == pytest.approx(5.5, rel=0.2)
+    assert costs[1] == pytest.approx(0.594, rel=0.05)
+    assert costs[3] == pytest.approx(6.29, rel=0.05)
 
 
 def test_a_sparse_node_is_charged_by_its_own_pairs_of_non_zeros():

@@ -1,12 +1,14 @@
 """Verdicts of `scaling` and `table-1` follow the numbers; a broken-off run tells what it has."""
 
+import dataclasses
 import math
 import signal
 
 import pytest
 
+import adfs
 from adfs.reproduce import scaling, table_1
-from adfs.reproduce.factors import Case, Entry
+from adfs.reproduce.factors import Case, Entry, late_slope, late_time_per_factor_e
 from adfs.reproduce.growth import FAMILIES, Line
 from adfs.reproduce.order import Order
 from adfs.reproduce.rates import Sizes
@@ -97,6 +99,19 @@ def test_a_report_of_nothing_claims_nothing(function, tmp_path):
     assert report.interrupted
     assert {claim.holds for claim in report.claims} == {"not decided"}
     assert {path.suffix for path in report.save(tmp_path)} == {".txt", ".json", ".csv"}
+
+
+def test_a_run_that_a_signal_broke_off_has_no_late_slope():
+    X, y = adfs.generators.two_gaussians(40, 3, seed=0)
+    problem = adfs.Problem(adfs.partition(X, y, 4), sigma=0.5)
+    found = adfs.compare(problem, ["adfs"], tol=1e-8, seeds=2)
+    times = [late_slope(curve) for curve in found.curves("adfs")]
+    assert late_time_per_factor_e(found, "adfs") == pytest.approx(sum(times) / 2)
+    cut = [found.records[0], dataclasses.replace(found.records[1], status="interrupted")]
+    found = dataclasses.replace(found, records=cut)
+    assert late_time_per_factor_e(found, "adfs") == times[0]
+    found = dataclasses.replace(found, records=cut[1:])
+    assert late_time_per_factor_e(found, "adfs") is None
 
 
 def test_a_study_broken_off_tells_what_was_finished(tmp_path):

@@ -52,10 +52,12 @@ EPSILON = float(np.finfo(np.float64).eps)
 
 # A sample's part of the Hessian in units of one proximal step, h = (a + b k + c k (k + 1) / 2) /
 # (1 + e k) for rows of k features: (a, b, c, e) as fitted by `python benchmarks/hessian_cost.py`
-# (AMD EPYC, one thread; d = 4 to 1000: dense within 22 %, sparse within 9 %). At d = 28
-# a prox took 100 ns and h = 0.65. Not measured in the run: idealized time has to repeat.
-DENSE = (0.0553, 0.0215, 0.000529, 0.0130)
-SPARSE = (0.155, 0.0, 0.0223, 0.0603)
+# (AMD EPYC, one thread, d = 4 to 1000). The fit is off by up to 17 % (dense) and 15 % (sparse) from
+# what it was fitted to, and a second run by up to 9 % from the first. At d = 28 a prox took 115 ns,
+# h = 0.59: the mean over a run, warm starts take it from 0.43 to 1.05. Not measured in the run:
+# idealized time has to repeat.
+DENSE = (0.0608, 0.0181, 0.000443, 0.0099)
+SPARSE = (0.142, 0.0, 0.0144, 0.0219)
 
 
 def mean_sizes(problem: Problem, node: int) -> tuple[float, float]:
@@ -220,7 +222,7 @@ def prepare(problem: Problem, setting: Setting) -> Method:
     >>> print(method.parameters)
     Newton's method over an all-reduce
       d         2            features
-      h         0.0973558    a sample's part of the Hessian in proximal steps; least 0.0974
+      h         0.0964199    a sample's part of the Hessian in proximal steps; least 0.0964
       rounds    6            of communication an evaluation: 2 (diameter + d)
       numbers   6            summed: d (d + 1) / 2 + d + 1
       rho       0.1          sizes budgets, is no theorem

@@ -84,8 +84,12 @@ def measure(case: Case, pool: Pool, seeds: int, order: Order) -> list[Entry]:
 
 
 def late_time_per_factor_e(comparison: Comparison, label: str) -> float | None:
-    """Median over seeds of the time for a factor e, in the later half of the error's decades."""
-    times = [late_slope(curve) for curve in comparison.curves(label)]
+    """Median over seeds of the time for a factor e, in the later half of the error's decades.
+
+    A run that a signal broke off has no later half.
+    """
+    pairs = zip(comparison.runs(label), comparison.curves(label), strict=True)
+    times = [late_slope(curve) for run, curve in pairs if run.status != "interrupted"]
     known = [time for time in times if time is not None]
     return float(np.median(known)) if 2 * len(known) > len(times) else None
 
@@ -104,6 +108,7 @@ def late_slope(curve: Curve) -> float | None:
     first, last = curve.error[0], max(curve.error[-1], FLOOR)
     if not last < first / math.e**2:
         return None
-    start = first_reach(curve, math.sqrt(first * last))
+    # A slope needs the point between iterations: no rounding up to the end of one.
+    start = first_reach(curve._replace(iteration=None), math.sqrt(first * last))
     assert start is not None  # the last error is below the middle
     return float((curve.x[-1] - start) / (0.5 * math.log(first / last)))

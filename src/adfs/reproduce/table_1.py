@@ -126,7 +126,7 @@ def _remarks(entries: list[Entry]) -> list[str]:
         "one whose bound is looser on some problems than on others has ratios that spread.",
     ]
     if late:
-        remarks.append(f"Too slow to be measured within the limit: {listing(late)}.")
+        remarks.append(f"Not measured, too slow for the limit or broken off: {listing(late)}.")
     return remarks
 
 
