@@ -38,8 +38,10 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[bench]" || true
 	$(BIN)/python benchmarks/run.py
 
+# Figures 3 and 4 need real data: without it, the small versions.
 figures: $(VENV)/.demo
-	$(BIN)/python benchmarks/figures.py
+	$(BIN)/python benchmarks/figures.py --out figures-out
+	$(BIN)/python -m adfs reproduce all --out figures-out $(if $(ADFS_DATA),,--quick)
 
 clean:
 	rm -rf $(VENV) demo-out figures-out bench-out build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache

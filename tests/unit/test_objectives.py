@@ -30,6 +30,7 @@ def literal(case, theta):
 def test_every_node_gets_the_objective_of_its_own_model(loss, weighted, kind, monkeypatch):
     monkeypatch.setattr(objectives, "FACTORS", 5)  # several blocks, several products in each
     monkeypatch.setattr(objectives, "SCORES_AT_ONCE", 30)
+    monkeypatch.setattr(objectives, "SCORES_FOR_KERNELS", 30)
     case = make_case("grid:2x2", loss, seed=4, sizes=[9, 2, 14, 7], density=0.8)
     if not weighted:
         shards = [(X, y, np.ones(len(y))) for X, y, _ in case.shards]

@@ -15,7 +15,8 @@ from adfs.problems.shards import slice_rows
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
-SCORES_AT_ONCE = 1 << 15  # 256 kB
+SCORES_AT_ONCE = 1 << 15  # 256 kB: several passes over them stay in the cache
+SCORES_FOR_KERNELS = 1 << 21  # which pass over them once
 FACTORS = 512  # of at most 2 each: their product stays below 1e155
 
 
@@ -28,9 +29,9 @@ def objectives(problem: Problem, thetas: Matrix) -> Vector:
 
 def _objectives(problem: Problem, thetas: Matrix) -> Vector:
     totals: Vector = 0.5 * problem.total_sigma * np.sum(thetas**2, axis=1)
-    block = max(FACTORS, SCORES_AT_ONCE // len(thetas))
-    plain = bool((problem.weights == 1.0).all())
-    quick = problem.loss.code == scalar.LOGISTIC and plain
+    quick = problem.loss.code == scalar.LOGISTIC and bool((problem.weights == 1.0).all())
+    at_once = SCORES_AT_ONCE if quick else SCORES_FOR_KERNELS
+    block = max(FACTORS, at_once // len(thetas))
     for first in range(0, problem.n_samples, block):
         last = min(problem.n_samples, first + block)
         rows = slice_rows(problem.rows, problem.n_features, first, last)
