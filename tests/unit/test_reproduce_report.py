@@ -141,7 +141,7 @@ def test_names_that_need_data_refuse_without_it(monkeypatch, tmp_path):
     assert pool.X.shape == (samples.ROWS, 28)
     (tmp_path / "HIGGS.57594").write_text("1 1:1\n-1 28:2\n")
     samples.require("figure-3a", ("higgs",))
-    assert samples.higgs().words == "Higgs, 2 rows of HIGGS.57594"
+    assert samples.higgs().words == "higgs, 2 rows of HIGGS.57594"
 
 
 def small_network(topology, seed=0):

@@ -1,5 +1,6 @@
 """Samples to draw from: the paper's sets where they are on disk, else generated; they say so."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,29 +42,29 @@ def require(name: str, sets: tuple[str, ...]) -> None:
 
 def higgs() -> Pool:
     """The Higgs set, or collisions that look like it."""
-    if missing(("higgs",)):
-        X, y = higgs_like(ROWS, seed=0)
-        return Pool(X, y, f"generated rows that look like Higgs ({ROWS:,}; the set is not on disk)")
-    path = datasets.locate("higgs")
-    X, y = datasets.load("higgs")
-    return Pool(X, y, f"Higgs, {len(y):,} rows of {path.name}")
+    return _pool("higgs", lambda: higgs_like(ROWS, seed=0), "generated rows that look like Higgs")
 
 
 def covtype() -> Pool:
     """The Covtype set, or as many features of two Gaussian clouds."""
-    if missing(("covtype",)):
-        X, y = two_gaussians(ROWS, COVTYPE_FEATURES, seed=0)
-        return Pool(X, y, f"two Gaussian clouds ({ROWS:,} rows; Covtype is not on disk)")
-    path = datasets.locate("covtype")
-    X, y = datasets.load("covtype")
-    return Pool(X, y, f"Covtype, {len(y):,} rows of {path.name}")
+    return _pool(
+        "covtype", lambda: two_gaussians(ROWS, COVTYPE_FEATURES, seed=0), "two Gaussian clouds"
+    )
 
 
 def text() -> Pool:
     """Reuters' money-fx, or sparse rows that look like text."""
-    if missing(("reuters-money-fx",)):
-        X, y = sparse_text(TEXT_ROWS, TEXT_FEATURES, seed=0)
-        return Pool(X, y, f"generated sparse text ({TEXT_ROWS:,} rows; Reuters is not on disk)")
-    path = datasets.locate("reuters-money-fx")
-    X, y = datasets.load("reuters-money-fx")
-    return Pool(X, y, f"Reuters money-fx, {len(y):,} rows of {path.name}")
+    return _pool(
+        "reuters-money-fx", lambda: sparse_text(TEXT_ROWS, TEXT_FEATURES, seed=0),
+        "generated sparse text",
+    )  # fmt: skip
+
+
+def _pool(name: str, generate: Callable[[], tuple[Any, Any]], like: str) -> Pool:
+    """The named set if it is on disk, else what ``generate`` makes."""
+    if missing((name,)):
+        X, y = generate()
+        return Pool(X, y, f"{like} ({len(y):,} rows; {name} is not on disk)")
+    path = datasets.locate(name)
+    X, y = datasets.load(name)
+    return Pool(X, y, f"{name}, {len(y):,} rows of {path.name}")
