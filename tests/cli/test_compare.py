@@ -10,6 +10,7 @@ import time
 
 import pytest
 
+from adfs.algorithms.base import REGISTRY
 from adfs.bench import folder as folders
 from adfs.cli import options
 from adfs.plots.comparison import AXES
@@ -99,6 +100,33 @@ def test_not_reaching_tol_is_no_error(adfs, dense):
 def test_accuracies_beyond_tol_are_dashes(adfs, dense):
     outcome = adfs("compare", dense[0], "--algorithms", "adfs:exact", "--tol", "1e-5")
     assert outcome.out.splitlines()[2].split()[-3:] == ["-", "-", "converged"]
+
+
+def test_who_does_not_take_the_problem_is_named_below_the_table(adfs, dense, home, monkeypatch):
+    for name in set(REGISTRY) - {"adfs", "newton"}:
+        monkeypatch.delitem(REGISTRY, name)
+    arguments = ("compare", dense[0], "--n-features", "2001", "--tol", "1e-2", "--out", "r")
+    outcome = adfs(*arguments)
+    assert outcome.code == 0
+    *_, note, results = outcome.out.splitlines()
+    assert note.startswith("newton left out: Algorithm 'newton' sums a d x d matrix and d=2001 is")
+    assert results == "results: r"
+    record = json.loads(adfs(*arguments, "--json").out)
+    assert list(record["left_out"]) == ["newton"]
+    assert note == f"newton left out: {record['left_out']['newton']}"
+    kept = json.loads((home / "r" / "comparison.json").read_text())
+    assert kept["left_out"] == record["left_out"]
+
+
+def test_nobody_is_left_out_who_was_not_asked_or_who_takes_part(adfs, dense, monkeypatch):
+    named = adfs("compare", dense[0], "--n-features", "2001", "--algorithms", "adfs:exact",
+                 "--tol", "1e-2", "--json")  # fmt: skip
+    assert json.loads(named.out)["left_out"] == {}
+    for name in set(REGISTRY) - {"adfs", "newton"}:
+        monkeypatch.delitem(REGISTRY, name)
+    outcome = adfs("compare", dense[0], "--tol", "1e-2")
+    assert "newton" in outcome.out
+    assert "left out" not in outcome.out
 
 
 def test_a_second_time_computes_nothing_and_prints_the_same(adfs, dense, monkeypatch):
@@ -195,7 +223,7 @@ BAD = {
     "a rule": (["--algorithms", "adfs:magic"], "adfs:magic: parameters='magic' is not a rule"),
     "twice": (["--algorithms", "adfs,adfs"], "'adfs' is named twice"),
     "an empty name": (["--algorithms", ""], "Algorithm '' is not known"),
-    "tol": (["--tol", "0"], "tol=0 must be > 0"),
+    "tol": (["--tol", "0"], "tol=0 must be > 0: it is the relative suboptimality at which"),
     "a tol too small": (["--tol", "1e-15"], "tol=1e-15 is too small"),
     "seeds": (["--seeds", "0"], "--seeds: '0' must be a whole number >= 1"),
     "jobs": (["--jobs", "-2"], "--jobs: '-2' must be a whole number >= 1"),

@@ -95,6 +95,28 @@ def test_a_signal_keeps_what_is_finished(adfs, fakes, home):
     assert len(calls) == 3
 
 
+def test_a_signal_while_a_problem_is_set_up_starts_no_run(adfs, home, monkeypatch):
+    from adfs.problems.finite_sum import Problem
+
+    optimum = Problem.optimum
+    strikes = iter([signal.SIGINT])  # once: a second signal would end the process
+
+    def solve_and_interrupt(problem):
+        for number in strikes:
+            signal.raise_signal(number)
+        return optimum(problem)
+
+    def no_run(*arguments):
+        raise AssertionError("a run was started")
+
+    monkeypatch.setattr(Problem, "optimum", solve_and_interrupt)
+    monkeypatch.setattr("adfs.bench.runs.Work._compute", no_run)
+    outcome = adfs("reproduce", "table-1", "--quick", "--out", "r")
+    assert outcome.code == 130
+    assert "Interrupted: this is what was finished" in outcome.out
+    assert json.loads((home / "r/table-1/report.json").read_text())["interrupted"]
+
+
 def test_what_can_be_refused_is_refused_before_any_work(adfs, fakes, home):
     calls = fakes(data=("higgs",))
     for arguments, sentence in (

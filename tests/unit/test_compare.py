@@ -8,7 +8,7 @@ import pytest
 
 import adfs
 from adfs.algorithms.base import REGISTRY, Setting, get_algorithm
-from adfs.bench.contenders import choose_contenders
+from adfs.bench.contenders import choose_contenders, left_out
 from adfs.errors import ParameterError
 from comparisons_for_tests import (
     TRIAL_SAMPLES,
@@ -137,7 +137,9 @@ def test_too_many_features_for_one_leave_it_out_unless_it_is_named(problem, monk
 
     monkeypatch.setitem(REGISTRY, "narrow", narrow)
     assert "narrow" in [each.label for each in choose_contenders(None, "logistic")]
-    assert "narrow" not in [each.label for each in choose_contenders(None, "logistic", 3)]
+    chosen = choose_contenders(None, "logistic", 3)
+    assert "narrow" not in [each.label for each in chosen]
+    assert left_out(chosen, "logistic", 3)["narrow"] == "d=3 is more than 2."
     monkeypatch.setattr("adfs.bench.runs.Run", nothing_runs)
     with pytest.raises(ParameterError, match="narrow: d=3 is more than 2"):
         adfs.compare(problem, ["adfs:exact", "narrow"])

@@ -9,7 +9,7 @@ from scipy.sparse import csr_matrix
 
 import adfs
 from adfs.errors import DataError, ParameterError
-from adfs.runtime.model import Model
+from adfs.runtime.model import Model, summary
 
 META = {
     "format": 1, "loss": "logistic", "classes": ["cat", "dog"], "intercept": True, "n_features": 2,
@@ -93,6 +93,17 @@ def test_a_model_of_a_run_knows_its_problem(tmp_path, labels):
     assert model.meta["sigma"] == [0.5, 1.0]
     assert model.meta["parameters"]["rho"] == result.parameters.rho
     np.testing.assert_array_equal(model.thetas, result.thetas)
+
+
+def test_what_parameters_were_chosen_for_is_kept_even_if_the_run_was_timed_otherwise():
+    X, y = np.array([[1.0], [-1.0], [2.0], [-2.0]]), np.array([1, 0, 1, 0])
+    problem = adfs.Problem([(X[:2], y[:2]), (X[2:], y[2:])])
+    chosen = adfs.Parameters.choose(problem, "exact", tau=3.0)
+    ours = summary(adfs.solve(problem, parameters=chosen, tau=7.0))
+    assert (ours["how"], ours["tau"], ours["p_comm"]) == ("exact", 3.0, chosen.p_comm)
+    theirs = summary(adfs.solve(problem, "newton", tau=7.0))
+    assert (theirs["how"], theirs["tau"], theirs["p_comm"]) == ("tuned", 7.0, None)
+    assert theirs["text"].startswith("Newton's method")
 
 
 RAW = {

@@ -443,3 +443,13 @@ def test_progress_that_was_asked_for_goes_to_stderr(capsys, monkeypatch):
     captured = capsys.readouterr()
     assert captured.out == ""
     assert "events/s" in captured.err
+
+
+def test_a_result_knows_how_its_parameters_came_about():
+    problem = make_problem()
+    chosen = adfs.Parameters.choose(problem, "projector", tau=3.0)
+    given = solve(problem, parameters=chosen, tau=7.0, clock="rendezvous", tol=1e-3)
+    assert (given.rule, given.rho) == ("projector", chosen.rho)
+    assert (given.tau, given.clock) == (7.0, "rendezvous")
+    named = solve(problem, "msda", parameters="theory", tol=1e-3)
+    assert (named.rule, named.rho) == ("theory", named.parameters.rho)

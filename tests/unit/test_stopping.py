@@ -77,6 +77,8 @@ def test_a_start_that_is_no_number_has_no_budget(first):
 def test_a_tolerance_out_of_range_is_refused(tol):
     with pytest.raises(ParameterError, match=r"must be > 0: it is the relative duality gap"):
         Stopping(tol=tol)
+    with pytest.raises(ParameterError, match=r"must be > 0: it is the relative suboptimality at"):
+        Stopping(tol=tol, measure="suboptimality")
 
 
 @pytest.mark.parametrize("max_iter", [-1, 10.5, math.nan, math.inf])

@@ -48,7 +48,7 @@ def _add_runs(parser: argparse.ArgumentParser) -> None:
         "--algorithms",
         metavar="A,B,C",
         help="names from `adfs info`, with a rule for the parameters as in dsba:theory if it is "
-        "not to be tuned (default: all that take the loss)",
+        "not to be tuned (default: all that take the problem; the table says which do not)",
     )
     group.add_argument(
         "--seeds",
@@ -128,7 +128,7 @@ def _check(args: argparse.Namespace) -> list[str] | None:
     from adfs.bench.folder import check_place
     from adfs.runtime.stopping import Stopping
 
-    Stopping(args.tol, args.max_iter, args.time_limit, args.clock_limit)
+    Stopping(args.tol, args.max_iter, args.time_limit, args.clock_limit, "suboptimality")
     delays.read_delays(args)
     names = None if args.algorithms is None else [n.strip() for n in args.algorithms.split(",")]
     choose_contenders(names, args.loss)

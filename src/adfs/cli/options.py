@@ -181,7 +181,8 @@ def add_rule(parser: argparse.ArgumentParser) -> None:
         default="tuned",
         metavar="RULE",
         help="who chooses rates and probabilities: for adfs paper, balanced, exact, projector or "
-        "tuned; for the others theory or tuned, the fastest that theory allows (default tuned)",
+        "tuned; for the others theory or tuned, the fastest that theory allows; for dsba also "
+        "paper (default tuned)",
     )
 
 

@@ -84,8 +84,7 @@ def summary(args: argparse.Namespace, record: dict[str, Any]) -> str:
          f"{record['n_features']:,} features{' and an intercept' if record['intercept'] else ''}, "
          f"sigma {record['sigma']:g} a node (C = {_number(record['C'], 'g')})"),
         ("training", _measure(record["train"])),
-        ("iterations", f"{record['iterations']:,} ({record['n_prox']:,} proximal steps, "
-         f"{record['n_comm']:,} messages)"),
+        ("iterations", f"{record['iterations']:,} ({_costs(record)})"),
         ("time", f"{record['idealized_time']:,.6g} idealized, in proximal steps (tau = "
          f"{record['tau']:g}, {record['clock']}); {record['wall_time']:.3g} s here, after "
          f"{record['setup_time']:.3g} s of set-up"),
@@ -100,16 +99,24 @@ def summary(args: argparse.Namespace, record: dict[str, Any]) -> str:
 
 
 def parameters_line(record: dict[str, Any]) -> str:
-    """How the parameters were chosen and what that gained."""
+    """How the parameters were chosen and, where that is known, what it gained."""
     chosen = record["parameters"]
     line = (
-        f"{chosen['how']} on {record['graph']}: rho {chosen['rho']:.3g}, "
-        f"p_comm {chosen['p_comm']:.3g}"
+        f"{record['algorithm']}, {chosen['how']} on {record['graph']}: "
+        f"rho {_number(chosen['rho'], '.3g')}"
     )
-    gain = chosen["gain_over_paper"]
-    if gain is None:
-        return line
-    return f"{line}, predicted {gain:.2f} times as fast as the paper's"
+    if chosen["p_comm"] is not None:
+        line += f", p_comm {chosen['p_comm']:.3g}"
+    if chosen["gain_over_paper"] is not None:
+        line += f", predicted {chosen['gain_over_paper']:.2f} times as fast as the paper's"
+    return line
+
+
+def _costs(record: dict[str, Any]) -> str:
+    """What the iterations cost; kinds of work that the algorithm does not do are left out."""
+    kinds = {"n_prox": "proximal steps", "n_grad": "sample gradients"}
+    words = [f"{record[name]:,} {kind}" for name, kind in kinds.items() if record[name]]
+    return ", ".join([*words, f"{record['n_comm']:,} messages"])
 
 
 def _measure(values: dict[str, float | None]) -> str:

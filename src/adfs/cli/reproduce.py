@@ -22,7 +22,8 @@ examples:
 
 Each name prints its setting, what the paper claims, what was measured, and whether the claim holds:
 yes, no or partly, decided from the numbers. Figures need the real data (ADFS_DATA, see
-`adfs datasets`); with --quick they do with generated data. Ctrl-C keeps what is finished."""
+`adfs datasets`); with --quick, generated data serve where a set is not on disk. Ctrl-C keeps what
+is finished."""
 
 
 def add_parser(commands: Any) -> None:

@@ -29,7 +29,8 @@ def add_parser(commands: Any) -> None:
     """Declare the command."""
     parser = options.add_command(
         commands, "train", run, help="train a model to a certified duality gap",
-        description="Train a regularised linear model with ADFS (Algorithm 1 of the paper).",
+        description="Train a regularised linear model with ADFS (Algorithm 1 of the paper), or "
+        "with one of the algorithms it is compared with.",
         epilog=EXAMPLE,
     )  # fmt: skip
     parser.add_argument("data", metavar="DATA", help=options.DATA_HELP)
@@ -42,7 +43,10 @@ def add_parser(commands: Any) -> None:
 def _add_run(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("the run")
     group.add_argument(
-        "--algorithm", default="auto", metavar="NAME", help="auto takes adfs (default auto)"
+        "--algorithm",
+        default="auto",
+        metavar="NAME",
+        help="one of the names that `adfs info` lists; auto takes adfs (default auto)",
     )
     options.add_rule(group)  # type: ignore[arg-type]
     group.add_argument(

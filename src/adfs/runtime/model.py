@@ -17,6 +17,7 @@ from adfs.losses import LOSSES, Loss, get_loss
 from adfs.problems.finite_sum import Problem
 from adfs.runtime.solve import Result
 from adfs.storage import write_whole
+from adfs.theory.parameters import Parameters
 
 Vector = NDArray[np.float64]
 
@@ -223,15 +224,21 @@ def _describe(result: Result, problem: Problem, intercept: bool, command: str) -
 
 
 def summary(result: Result) -> dict[str, Any]:
-    """The chosen parameters in a few plain values; what is not known is None."""
+    """The chosen parameters in a few plain values; None where the algorithm has no such number.
+
+    Parameters of ADFS know for which ``tau`` and ``clock`` they were chosen, whatever the run was
+    timed with; those of the other algorithms were chosen for the run.
+    """
     chosen = result.parameters
+    ours = chosen if isinstance(chosen, Parameters) else None
     return {
-        "how": chosen.how,
-        "rho": chosen.rho,
-        "p_comm": chosen.p_comm,
-        "tau": chosen.tau,
-        "clock": chosen.clock,
-        "gain_over_paper": finite(chosen.gain),
+        "how": result.rule,
+        "rho": finite(result.rho),
+        "p_comm": None if ours is None else ours.p_comm,
+        "tau": result.tau if ours is None else ours.tau,
+        "clock": result.clock if ours is None else ours.clock,
+        "gain_over_paper": None if ours is None else finite(ours.gain),
+        "text": str(chosen),
     }
 
 

@@ -24,7 +24,11 @@ from adfs.theory.parameters import Parameters
 
 @dataclass(frozen=True)
 class Result:
-    """What a run gives back. ``duality_gap`` is absolute, ``objective`` is ``F(theta)``."""
+    """What a run gives back. ``duality_gap`` is absolute, ``objective`` is ``F(theta)``.
+
+    ``rule`` chose the ``parameters``, whose ``str`` explains them; ``rho`` is the rate an iteration
+    that the run was planned with, ``tau`` and ``clock`` are the time model it was told.
+    """
 
     theta: NDArray[np.float64]
     thetas: NDArray[np.float64]
@@ -34,6 +38,10 @@ class Result:
     parameters: Any
     trace: Trace
     algorithm: str
+    rule: str
+    rho: float
+    tau: float
+    clock: str
     seed: int
     setup_time: float
     signal: int | None = None
@@ -143,8 +151,13 @@ def solve(
         status, reading = run.go(interrupts)
     return Result(
         reading.theta, reading.thetas, status, reading.objective, reading.duality_gap,
-        method.parameters, run.trace, name, seed, setup_time, interrupts.received,
+        method.parameters, run.trace, name, _rule(parameters), method.rho, float(tau), clock, seed,
+        setup_time, interrupts.received,
     )  # fmt: skip
+
+
+def _rule(parameters: str | Parameters) -> str:
+    return parameters.how if isinstance(parameters, Parameters) else parameters
 
 
 def _pace(method: Method, tol: float, evaluate_every: int | None) -> Pace:

@@ -34,10 +34,14 @@ class Stopping:
     measure: str = "duality_gap"
 
     def __post_init__(self) -> None:
+        if self.measure not in MEASURES:
+            raise ParameterError(
+                f"measure={self.measure!r} is unknown; choose one of {', '.join(MEASURES)}."
+            )
         if not (self.tol > 0 and math.isfinite(self.tol)):
             raise ParameterError(
-                f"tol={self.tol:g} must be > 0: it is the relative duality gap at which a run "
-                "stops. Use for example 1e-6."
+                f"tol={self.tol:g} must be > 0: it is the relative "
+                f"{self.measure.replace('_', ' ')} at which a run stops. Use for example 1e-6."
             )
         if self.max_iter is not None and not (self.max_iter >= 0 and self.max_iter % 1 == 0):
             raise ParameterError(
@@ -49,10 +53,6 @@ class Stopping:
             raise ParameterError(
                 f"clock_limit={self.clock_limit:g} must be > 0 (in units of one proximal step), "
                 "or None."
-            )
-        if self.measure not in MEASURES:
-            raise ParameterError(
-                f"measure={self.measure!r} is unknown; choose one of {', '.join(MEASURES)}."
             )
 
     def verdict(self, growth: float, error: float, spent: "Spent", budget: int) -> str | None:
