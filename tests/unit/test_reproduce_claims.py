@@ -2,14 +2,21 @@
 
 import dataclasses
 import math
+import re
 import signal
 
 import pytest
 
 import adfs
 from adfs.reproduce import scaling, table_1
-from adfs.reproduce.factors import Case, Entry, late_slope, late_time_per_factor_e
-from adfs.reproduce.growth import FAMILIES, Line
+from adfs.reproduce.factors import (
+    Case,
+    Entry,
+    late_slope,
+    late_time_per_factor_e,
+    least_time_per_factor_e,
+)
+from adfs.reproduce.growth import FAMILIES, FIRST, Line, Spot, Time, line_of
 from adfs.reproduce.order import Order
 from adfs.reproduce.rates import Sizes
 
@@ -20,10 +27,22 @@ def no_data(monkeypatch, tmp_path):
     monkeypatch.delenv("ADFS_DATA", raising=False)
 
 
+@pytest.fixture
+def problem():
+    X, y = adfs.generators.two_gaussians(40, 3, seed=0)
+    return adfs.Problem(adfs.partition(X, y, 4), sigma=0.5)
+
+
 def line(*times):
-    """Times at 1, 4, 16, ... nodes; theory's time of ADFS is 200, its network's term negligible."""
-    sizes = {4**k: Sizes(4**k, 100, 0.0, 100, 10, 1e6) for k in range(len(times))}
-    return Line({4**k: time for k, time in enumerate(times)}, sizes)
+    """Times at 1, 4, 16, ... nodes, None for one that did not arrive.
+
+    Theory's time of ADFS is 200, its network's term negligible.
+    """
+    found = [
+        Time("adfs", Spot(FIRST, 4**k, 0), time, Sizes(4**k, 100, 0.0, 100, 10, 1e6))
+        for k, time in enumerate(times)
+    ]
+    return line_of(found, "adfs", FIRST)
 
 
 SINGLE = line(100.0, 250.0, 900.0, 3300.0)
@@ -57,6 +76,59 @@ def test_the_speed_up_is_theorys_up_to_one_constant():
     assert claims(None, 100, 100, single=Line({}, {}))[2].holds == "not decided"
 
 
+def says_no_nan(text):
+    return re.search(r"\b(nan|inf)\b", text) is None
+
+
+def test_what_did_not_arrive_is_left_out_and_named():
+    same, limit, speed = claims(None, 100, 150, None, 900)
+    assert all(says_no_nan(each.measured) for each in (same, limit, speed))
+    assert same.holds == "partly"  # 1.5 and 9; without a vote at n = 16
+    assert "9.00 times one node's time at most up to n = 64" in same.measured
+    assert claims(20.0, 100, 150, None, 900)[0].holds == "yes"
+    assert limit.holds == "no"
+    assert speed.holds == "no"  # 250 / 150 = 1.7 of 3, 3300 / 900 = 3.7 of 36
+    assert claims(None, 100, 150, 160, None)[1].measured.startswith("1.60 times at n = 16")
+    lines = {FIRST: line(100, 150, None, 900)}
+    late = scaling._remarks(lines, line(100.0, None))[1]
+    assert f"ADFS on the {FIRST} of 16 and Point-SAGA with 4 m samples" in late
+    assert [row[1] for row in scaling._table(lines, SINGLE).rows] == [1, 4, 16, 64]
+    assert says_no_nan(str(scaling._table(lines, SINGLE)))
+
+
+@pytest.mark.parametrize("times", [(None, 150, 160), (100, None, None), (100,), ()])
+def test_without_a_time_to_compare_nothing_is_decided(times):
+    same, limit, _ = claims(None, *times)
+    for claim in (same, limit):
+        assert claim.holds == "not decided"
+        assert claim.measured.startswith("Not decided: ")
+        assert says_no_nan(claim.measured)
+    (speed,) = claims(None, *times, single=line(None, None, None))[2:]
+    assert speed.holds == "not decided"
+    assert "not decided" in speed.measured
+    assert says_no_nan(speed.measured)
+
+
+def test_a_size_counts_where_more_than_half_of_its_seeds_arrived():
+    sizes = Sizes(4, 100, 0.0, 100, 10, 1e6)
+
+    def times(*values):
+        return [Time("adfs", Spot(FIRST, 4, k), value, sizes) for k, value in enumerate(values)]
+
+    assert line_of(times(3.0, None, 1.0), "adfs", FIRST).times == {4: 3.0}
+    assert line_of(times(3.0, None), "adfs", FIRST) == Line({}, {4: sizes})
+
+
+def test_without_one_nodes_time_there_is_a_report_but_no_picture(monkeypatch, tmp_path):
+    monkeypatch.setattr(scaling, "measure", lambda spot, *_: [
+        Time("adfs", spot, None if spot.n == 1 else 7.0, Sizes(spot.n, 100, 0.0, 100, 10, 1e6))
+    ])  # fmt: skip
+    report = scaling.scaling(Order(quick=True))
+    assert report.holds == "not decided"
+    assert says_no_nan(str(report))
+    assert {path.suffix for path in report.save(tmp_path)} == {".txt", ".json", ".csv"}
+
+
 ONE, TWO = Case("one", "grid:3x3", 10, 5.0, 1.0), Case("two", "grid:3x3", 10, 50.0, 1.0)
 
 
@@ -86,9 +158,56 @@ def test_adfs_must_be_ahead_of_msda_and_dsba_everywhere():
     ahead = [Entry(ONE, "adfs", 1.0, 8.0), Entry(ONE, "msda", 1.0, 9.0)]
     assert table_1._winner_claim(ahead).holds == "yes"
     assert table_1._winner_claim([*ahead, Entry(ONE, "dsba", 1.0, 7.0)]).holds == "partly"
-    too_slow = Entry(ONE, "dsba", 1.0, None)
-    assert table_1._winner_claim([*ahead, too_slow]).holds == "yes"
-    assert "dsba (one)" in table_1._remarks([*ahead, too_slow])[-1]
+
+
+AHEAD = [Entry(ONE, "adfs", 1.0, 8.0), Entry(ONE, "msda", 1.0, 9.0)]
+TOO_SLOW, BROKEN_OFF = Entry(ONE, "dsba", 1.0, None, 40.0), Entry(ONE, "dsba", 1.0, None)
+
+
+def test_too_slow_to_be_measured_is_behind():
+    claim = table_1._winner_claim([*AHEAD, TOO_SLOW])
+    assert claim.holds == "yes"
+    assert "dsba takes more than 5 times as long where it was too slow" in claim.measured
+    assert says_no_nan(claim.measured)
+    remarks = table_1._remarks([*AHEAD, TOO_SLOW])
+    assert remarks[-1] == "Too slow to be measured within the limit: dsba (one)."
+    # A limit below ADFS's own time tells nothing, and ADFS too may be the one that was too slow.
+    assert table_1._winner_claim([AHEAD[0], TOO_SLOW._replace(least=7.0)]).holds == "not decided"
+    claim = table_1._winner_claim([AHEAD[0]._replace(measured=None, least=40.0), AHEAD[1]])
+    assert claim.holds == "no"
+    assert "ADFS was too slow to be measured and msda was not (one)" in claim.measured
+
+
+def test_broken_off_has_no_vote():
+    behind = [AHEAD[0], AHEAD[1]._replace(measured=7.0)]
+    claim = table_1._winner_claim([*behind, BROKEN_OFF])
+    assert claim.holds == "no"  # not "partly"
+    assert "dsba" not in claim.measured
+    assert says_no_nan(claim.measured)
+    remarks = table_1._remarks([*behind, BROKEN_OFF])
+    assert remarks[-1] == "Broken off, and left out of the verdicts: dsba (one)."
+    for entries in ([AHEAD[0], BROKEN_OFF], [AHEAD[0]._replace(measured=None), AHEAD[1]], []):
+        claim = table_1._winner_claim(entries)
+        assert claim.holds == "not decided"
+        assert claim.measured.startswith("Not decided: ")
+
+
+def test_the_order_of_methods_counts_too_slow_and_leaves_out_broken_off():
+    fast, slow = Entry(ONE, "adfs", 10.0, 8.0), Entry(ONE, "dsba", 100.0, None)
+    assert table_1._order_claim([fast, slow]).holds == "not decided"
+    assert table_1._order_claim([fast, slow]).measured.startswith("Not decided: ")
+    assert table_1._order_claim([fast, slow._replace(least=40.0)]).holds == "yes"
+    late = fast._replace(measured=None, least=40.0)
+    assert table_1._order_claim([late, slow._replace(measured=9.0)]).holds == "no"
+
+
+def test_tables_have_a_gap_where_a_method_was_not_run():
+    entries = [*AHEAD, TOO_SLOW, Entry(TWO, "adfs", 2.0, None)]
+    theory, measured, every = table_1._tables(entries)
+    assert [row[2:] for row in theory.rows] == [(1.0, None), (1.0, None), (1.0, 2.0)]
+    assert measured.rows[2] == ("dsba", "> 40", None)
+    assert all(says_no_nan(str(table)) for table in (theory, measured, every))
+    assert table_1._pictures([BROKEN_OFF]) == []
 
 
 @pytest.mark.parametrize("function", [scaling.scaling, table_1.table_1])
@@ -101,17 +220,48 @@ def test_a_report_of_nothing_claims_nothing(function, tmp_path):
     assert {path.suffix for path in report.save(tmp_path)} == {".txt", ".json", ".csv"}
 
 
-def test_a_run_that_a_signal_broke_off_has_no_late_slope():
-    X, y = adfs.generators.two_gaussians(40, 3, seed=0)
-    problem = adfs.Problem(adfs.partition(X, y, 4), sigma=0.5)
+def test_a_run_that_a_signal_broke_off_has_no_late_slope(problem):
     found = adfs.compare(problem, ["adfs"], tol=1e-8, seeds=2)
     times = [late_slope(curve) for curve in found.curves("adfs")]
     assert late_time_per_factor_e(found, "adfs") == pytest.approx(sum(times) / 2)
     cut = [found.records[0], dataclasses.replace(found.records[1], status="interrupted")]
     found = dataclasses.replace(found, records=cut)
     assert late_time_per_factor_e(found, "adfs") == times[0]
-    found = dataclasses.replace(found, records=cut[1:])
+    found = dataclasses.replace(found, records=cut[1:], clock_limit=60.0)
     assert late_time_per_factor_e(found, "adfs") is None
+    assert least_time_per_factor_e(found, "adfs") is None  # broken off tells no bound
+
+
+def test_a_run_that_hardly_falls_within_the_limit_has_a_least_time(problem):
+    slow = adfs.compare(problem, ["adfs"], tol=1e-8, clock_limit=2.0)
+    curve = slow.curves("adfs")[0]
+    factors = math.log(curve.error[0] / curve.error[-1])
+    assert late_time_per_factor_e(slow, "adfs") is None
+    assert least_time_per_factor_e(slow, "adfs") == 1.0 < curve.x[-1] / factors
+    quick = adfs.compare(problem, ["adfs"], tol=1e-8)
+    assert least_time_per_factor_e(quick, "adfs") is None
+
+
+def test_a_signal_noted_before_lets_no_run_start(problem, tmp_path):
+    for jobs in (1, 2):
+        order = Order(jobs=jobs, folder=tmp_path)
+        order.interrupts.received = signal.SIGTERM
+        found = order.compare(problem, ["adfs", "msda"], "here")
+        assert found.interrupted
+        assert (found.records, found.signal) == ([], signal.SIGTERM)
+    complete = Order(folder=tmp_path).compare(problem, ["adfs", "msda"], "here")
+    assert not complete.interrupted
+    kept = order.compare(problem, ["adfs", "msda"], "here")  # nothing left to run
+    assert [record.reused for record in kept.records] == [True, True]
+
+
+def test_the_first_sentence_says_where_the_data_are_from():
+    for function in (scaling.scaling, table_1.table_1):
+        order = Order(quick=True)
+        order.interrupts.received = signal.SIGINT
+        first = function(order).setting[0]
+        assert first.startswith("Data: generated rows that look like Higgs (")
+        assert "higgs is not on disk" in first
 
 
 def test_a_study_broken_off_tells_what_was_finished(tmp_path):

@@ -4,13 +4,14 @@ import os
 import signal
 import warnings
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
 from adfs.algorithms.base import Setting
 from adfs.bench import curves
 from adfs.bench.comparison import Comparison, RunRecord, refusal
-from adfs.bench.contenders import Contender, choose_contenders
+from adfs.bench.contenders import Contender, choose_contenders, left_out
 from adfs.bench.folder import RunFolder
 from adfs.bench.identity import FORMAT, describe_delays, describe_machine, describe_problem
 from adfs.bench.progress import terminal_board
@@ -48,6 +49,7 @@ def compare(
     signals: tuple[signal.Signals, ...] = (signal.SIGINT,),
     axis: str = "idealized_time",
     command: str = "",
+    interrupts: Interrupts | None = None,
 ) -> Comparison:
     """Run algorithms on one problem until each is within ``tol`` of the certified optimum.
 
@@ -56,7 +58,8 @@ def compare(
     problem : Problem
     algorithms : sequence of str, optional
         Names such as ``adfs``, with a rule for the parameters as in ``dsba:theory`` (``tuned`` by
-        default); all registered ones that take the loss if None.
+        default); if None, all registered ones that take the problem, and ``Comparison.left_out``
+        names the others.
     tol : float
         Stop a run when the mean over nodes of ``F(theta_i) - F*``, over ``max(1, |F*|)``, falls
         to this.
@@ -84,6 +87,9 @@ def compare(
         Axis of the folder's pictures.
     command : str
         The command line, for the folder's config.
+    interrupts : Interrupts, optional
+        One that is already active, instead of a new one for ``signals``: a signal that it noted
+        before lets no run start.
 
     Examples
     --------
@@ -115,15 +121,19 @@ def compare(
         if store is not None:
             store.open(config)
         runs = [(contender, seed) for seed in all_seeds for contender in contenders]
-        with Interrupts(signals) as interrupts, terminal_board(progress, len(runs), jobs) as board:
-            work = Work(problem, setting, config, store, interrupts, board, callback)
+        listening = Interrupts(signals) if interrupts is None else nullcontext(interrupts)
+        with listening as heard, terminal_board(progress, len(runs), jobs) as board:
+            work = Work(problem, setting, config, store, heard, board, callback)
             records, stopping = work.all(runs, stopping, jobs)
-    return _conclude(config, optimum, records, stopping, work, axis)
+    absent = (
+        left_out(contenders, problem.loss.name, problem.n_features) if algorithms is None else {}
+    )
+    return _conclude(config, optimum, records, stopping, work, axis, absent)
 
 
 def _conclude(
     config: dict[str, Any], optimum: Optimum, records: dict[Job, RunRecord], stopping: Stopping,
-    work: "Work", axis: str,
+    work: "Work", axis: str, absent: dict[str, str],
 ) -> Comparison:  # fmt: skip
     """Put records in the order asked for, and write what belongs to all of them together."""
     order = [each["label"] for each in config["algorithms"]]
@@ -137,9 +147,10 @@ def _conclude(
         interrupted=cut,
         clock_limit=stopping.clock_limit,
         signal=work.interrupts.received if cut else None,
+        left_out=absent,
     )
     failures = list(work.failures)
-    if work.store is not None:
+    if work.store is not None and records:  # what an earlier comparison left stays otherwise
         failures += work.store.finish(comparison, axis)
     for failure in failures:
         warnings.warn(failure, UnsavedWarning, stacklevel=3)

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -58,6 +58,8 @@ class Comparison:
         Idealized time at which runs were stopped, where it was not given too.
     failures : tuple of str
         Files that could not be written.
+    left_out : dict
+        Algorithms that do not take the problem, each with its reason; empty where they were named.
 
     Examples
     --------
@@ -79,6 +81,7 @@ class Comparison:
     clock_limit: float | None = None
     signal: int | None = None
     failures: tuple[str, ...] = ()
+    left_out: dict[str, str] = field(default_factory=dict)
 
     @property
     def labels(self) -> list[str]:
@@ -154,6 +157,7 @@ class Comparison:
             "optimum_gap": finite(self.optimum_gap),
             "interrupted": self.interrupted,
             "clock_limit": self.clock_limit,
+            "left_out": self.left_out,
             "tables": {axis: self.table(axis=axis).to_dict() for axis in AXES},
             "runs": [self._run_dict(record) for record in self.records],
         }

@@ -61,6 +61,26 @@ def choose_contenders(
     return found
 
 
+def left_out(contenders: Sequence[Contender], loss: str, n_features: int) -> dict[str, str]:
+    """Algorithms that do not take such a problem, each with its reason.
+
+    Examples
+    --------
+    >>> reasons = left_out([Contender("adfs")], "squared", n_features=5000)
+    >>> reasons["newton"]
+    "Algorithm 'newton' sums a d x d matrix and d=5000 is more than 2000; take algorithm='lbfgs', \
+which sums vectors."
+    """
+    taking_part = {contender.algorithm for contender in contenders}
+    reasons = {}
+    for algorithm in sorted(set(REGISTRY) - taking_part):
+        try:
+            REGISTRY[algorithm](_four_samples(loss, n_features), Setting(rule=DEFAULT_RULE))
+        except ParameterError as error:
+            reasons[algorithm] = str(error)
+    return reasons
+
+
 def _read(name: str) -> Contender:
     algorithm, colon, rule = str(name).partition(":")
     if algorithm not in REGISTRY:

@@ -109,7 +109,7 @@ def _cell(
 
 
 def _explanations(comparison: "Comparison") -> list[str]:
-    """The certificate, the seeds and the limit on the clock, in words."""
+    """The certificate, the seeds and the limit on the clock, and who does not take part."""
     n_seeds = len(comparison.config["seeds"])
     notes = [
         f"F* = {comparison.optimum:.12g}, certified: no more than {comparison.optimum_gap:.1e} "
@@ -121,6 +121,7 @@ def _explanations(comparison: "Comparison") -> list[str]:
         given = comparison.config["clock_limit"] is not None
         why = "as given" if given else f"{PATIENCE:g} times what {REFERENCE} needed for tol"
         notes.append(f"limit of a run: idealized time {number(comparison.clock_limit)}, {why}")
+    notes += [f"{name} left out: {reason}" for name, reason in comparison.left_out.items()]
     return notes
 
 

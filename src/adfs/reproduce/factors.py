@@ -21,6 +21,7 @@ METHODS = (
     "lbfgs",
 )  # fmt: skip
 TOL = 1e-8
+MEASURABLE = 2.0  # fewest factors e that tell a rate
 PATIENCE = 30.0  # most time of a run, in factors e of the slowest row of Table 1
 
 
@@ -50,12 +51,17 @@ QUICK = (
 
 
 class Entry(NamedTuple):
-    """A method in a setting: idealized time for a factor e, by theory and measured."""
+    """A method in a setting: idealized time for a factor e, by theory and measured.
+
+    Where it was too slow to be measured, ``least`` is a time that it exceeds. A method that was
+    broken off has neither.
+    """
 
     case: Case
     method: str
     theory: float | None
     measured: float | None
+    least: float | None = None
 
     @property
     def ratio(self) -> float | None:
@@ -78,20 +84,40 @@ def measure(case: Case, pool: Pool, seeds: int, order: Order) -> list[Entry]:
         tau=case.tau, seeds=seeds, clock_limit=PATIENCE * max(theory.values()),
     )  # fmt: skip
     return [
-        Entry(case, name, theory.get(name), late_time_per_factor_e(found, name))
+        Entry(case, name, theory.get(name), late_time_per_factor_e(found, name),
+              least_time_per_factor_e(found, name))
         for name in found.labels
-    ]
+    ]  # fmt: skip
 
 
 def late_time_per_factor_e(comparison: Comparison, label: str) -> float | None:
     """Median over seeds of the time for a factor e, in the later half of the error's decades.
 
-    A run that a signal broke off has no later half.
+    A run that a signal broke off has no later half; one that was too slow took longer than all
+    others.
     """
+    slopes = _late_slopes(comparison, label)
+    if not slopes:
+        return None
+    median = float(np.median([math.inf if slope is None else slope for slope in slopes]))
+    return median if math.isfinite(median) else None
+
+
+def least_time_per_factor_e(comparison: Comparison, label: str) -> float | None:
+    """What a method needs more than, if it was too slow to be measured; None if it was not.
+
+    By then the error had not fallen by two factors e in all the time that it was given.
+    """
+    slopes, limit = _late_slopes(comparison, label), comparison.clock_limit
+    if not slopes or limit is None or late_time_per_factor_e(comparison, label) is not None:
+        return None
+    return limit / MEASURABLE
+
+
+def _late_slopes(comparison: Comparison, label: str) -> list[float | None]:
+    """Of the runs that no signal broke off."""
     pairs = zip(comparison.runs(label), comparison.curves(label), strict=True)
-    times = [late_slope(curve) for run, curve in pairs if run.status != "interrupted"]
-    known = [time for time in times if time is not None]
-    return float(np.median(known)) if 2 * len(known) > len(times) else None
+    return [late_slope(curve) for run, curve in pairs if run.status != "interrupted"]
 
 
 def late_slope(curve: Curve) -> float | None:
@@ -106,7 +132,7 @@ def late_slope(curve: Curve) -> float | None:
     2.0
     """
     first, last = curve.error[0], max(curve.error[-1], FLOOR)
-    if not last < first / math.e**2:
+    if not last < first / math.e**MEASURABLE:
         return None
     # A slope needs the point between iterations: no rounding up to the end of one.
     start = first_reach(curve._replace(iteration=None), math.sqrt(first * last))

@@ -78,16 +78,19 @@ class Spot(NamedTuple):
 
 
 class Time(NamedTuple):
-    """What an algorithm needed there, beside what theory says."""
+    """What an algorithm needed there, None if it did not arrive, beside what theory says."""
 
     algorithm: str
     spot: Spot
-    time: float
+    time: float | None
     sizes: Sizes
 
 
 class Line(NamedTuple):
-    """Medians over seeds for one algorithm on one family, by number of nodes."""
+    """Medians over seeds for one algorithm on one family, by number of nodes.
+
+    Sizes without a time are those at which it did not arrive.
+    """
 
     times: dict[int, float]
     sizes: dict[int, Sizes]
@@ -99,18 +102,20 @@ def with_one_machine(spot: Spot) -> bool:
 
 
 def measure(spot: Spot, plan: Plan, pool: Pool, order: Order) -> list[Time] | None:
-    """Times of ADFS and, on the first family, of one machine with all samples."""
+    """Times of ADFS and, on the first family, of one machine with all samples.
+
+    Without those that a signal broke off; None if that is all of them.
+    """
     topology = FAMILIES[spot.family](spot.n, spot.seed)
     network = draw_network(pool, topology, plan.m, SIGMA, spot.seed)
     names = ["adfs", ONE_MACHINE] if with_one_machine(spot) else ["adfs"]
     found = []
     for name in names:
         time = _time(network, name, plan.tol, spot.seed, order)
-        if order.interrupted:
-            return None
-        sizes = Sizes.of(network.problem, TAU)
-        found.append(Time(name, spot, math.nan if time is None else time, sizes))
-    return found
+        if time is None and order.interrupted:
+            break
+        found.append(Time(name, spot, time, Sizes.of(network.problem, TAU)))
+    return found or None
 
 
 def _time(network: Network, name: str, tol: float, seed: int, order: Order) -> float | None:
@@ -124,9 +129,15 @@ def line_of(found: list[Time], algorithm: str, family: str) -> Line:
     for time in found:
         if time.algorithm == algorithm and (time.spot.family == family or time.spot.n == 1):
             groups.setdefault(time.spot.n, []).append(time)
-    times = {n: float(np.median([each.time for each in group])) for n, group in groups.items()}
-    sizes = {n: group[0].sizes for n, group in groups.items()}
-    return Line(dict(sorted(times.items())), dict(sorted(sizes.items())))
+    sizes = {n: groups[n][0].sizes for n in sorted(groups)}
+    medians = {n: _median(groups[n]) for n in sizes}
+    return Line({n: time for n, time in medians.items() if time is not None}, sizes)
+
+
+def _median(group: list[Time]) -> float | None:
+    """Over seeds; None unless more than half arrived."""
+    median = np.median([math.inf if each.time is None else each.time for each in group])
+    return float(median) if math.isfinite(median) else None
 
 
 def critical_size(sizes: dict[int, Sizes]) -> float | None:

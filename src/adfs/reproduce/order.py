@@ -85,15 +85,14 @@ class Order:
     def compare(
         self, problem: Problem, algorithms: Sequence[str], label: str, **options: Any
     ) -> Comparison:
-        """`adfs.compare` with the order's threads and folder; a signal that ends it ends the order.
+        """`adfs.compare` with the order's threads, folder and interrupts.
 
         Runs are kept under ``label`` in the order's folder, if there is one, and taken from there.
+        A signal noted before, as while samples were loaded, lets no run start: the comparison then
+        has no records but kept ones, and says that it was interrupted.
         """
-        found = compare(
+        return compare(
             problem, algorithms, jobs=self.jobs, progress=False if self.quiet else None,
             folder=None if self.folder is None else self.folder / "runs" / label,
-            signals=self.signals, **options,
+            interrupts=self.interrupts, **options,
         )  # fmt: skip
-        if found.interrupted:
-            self.interrupts.received = found.signal or signal.SIGINT
-        return found

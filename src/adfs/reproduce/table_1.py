@@ -5,7 +5,6 @@ moderate size, whatever the graph, the delays, the samples and the conditioning.
 """
 
 import itertools
-import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -34,7 +33,7 @@ def table_1(order: Order) -> Report:
     return Report(
         "table-1", "theory's times beside measured ones", _setting(cases, pool, seeds),
         [_constant_claim(entries), _order_claim(entries), _winner_claim(entries)],
-        _tables(entries), _remarks(entries), [_picture(entries)] if entries else [],
+        _tables(entries), _remarks(entries), _pictures(entries),
         order.quick, order.interrupted,
     )  # fmt: skip
 
@@ -45,7 +44,8 @@ def _setting(cases: tuple[Case, ...], pool: Pool, seeds: int) -> list[str]:
         for case in cases
     )
     return [
-        f"Logistic regression on samples drawn from {pool.words}, nonblocking clock; {words}.",
+        f"Data: {pool.words}.",
+        f"Logistic regression on samples drawn from them, nonblocking clock; {words}.",
         "Every method with the best parameters that theory allows. Measured is the idealized time "
         "in which the mean over nodes of F(theta_i) - F* falls by a factor e, over the later half "
         f"of the decades down to {TOL:g}; "
@@ -67,66 +67,113 @@ def _constant_claim(entries: list[Entry]) -> Claim:
     parts = [f"{name} {min(each):.2g} to {max(each):.2g}" for name, each in ratios.items()]
     return Claim(
         "Time to a factor e as in Table 1, constant factors omitted.",
-        f"Measured over theory, range over the settings: {listing(parts) or 'not measured'}. "
+        f"Measured over theory, range over the settings: {listing(parts) or 'not decided'}. "
         f"Counted as a constant: within a factor {STEADY:g}.",
         verdict(max(each) <= STEADY * min(each) for each in ratios.values()),
     )
 
 
-def _pairs(entries: list[Entry]) -> Iterator[tuple[Entry, Entry]]:
-    """Two methods in one setting, the first of which theory calls clearly faster."""
+def _is_faster(one: Entry, other: Entry) -> bool | None:
+    """Whether ``one`` takes less time; None if the two do not tell, as where one was broken off.
+
+    A method that was too slow to be measured is slower than what took less than its limit.
+    """
+    if one.measured is not None and other.measured is not None:
+        return one.measured < other.measured
+    if one.measured is not None and other.least is not None and one.measured < other.least:
+        return True
+    if one.least is not None and other.measured is not None and other.measured < one.least:
+        return False
+    return None
+
+
+def _pairs(entries: list[Entry]) -> Iterator[tuple[Entry, Entry, bool]]:
+    """Two methods in one setting, the first clearly faster in theory, and whether it is."""
     for one, other in itertools.permutations(entries, 2):
-        known = one.ratio is not None and other.ratio is not None
-        if known and one.case == other.case and CLEAR * one.theory < other.theory:  # type: ignore[operator]
-            yield one, other
+        if one.case != other.case or one.theory is None or other.theory is None:
+            continue
+        faster = _is_faster(one, other)
+        if CLEAR * one.theory < other.theory and faster is not None:
+            yield one, other, faster
 
 
 def _order_claim(entries: list[Entry]) -> Claim:
     pairs = list(_pairs(entries))
     wrong = [
         f"{slow.method} before {fast.method} ({fast.case.name})"
-        for fast, slow in pairs
-        if fast.measured >= slow.measured  # type: ignore[operator]
+        for fast, slow, so in pairs
+        if not so
     ]
     exceptions = f" Not so: {listing(wrong)}." if wrong else ""
     return Claim(
         "The methods' order follows from their times in Table 1.",
         f"{len(pairs)} pairs of methods are more than a factor {CLEAR:g} apart in theory; "
-        f"{len(pairs) - len(wrong)} of them are in that order when measured.{exceptions}",
-        verdict(fast.measured < slow.measured for fast, slow in pairs),  # type: ignore[operator]
+        f"{len(pairs) - len(wrong)} of them are in that order when measured.{exceptions}"
+        if pairs
+        else f"Not decided: no two methods more than a factor {CLEAR:g} apart were measured.",
+        verdict(so for _, _, so in pairs),
     )
 
 
 def _winner_claim(entries: list[Entry]) -> Claim:
-    """A method that was too slow to be measured is behind."""
-    ours = {entry.case: entry.measured for entry in entries if entry.method == "adfs"}
+    """Settings in which one of the two was broken off have no vote."""
+    ours = {entry.case: entry for entry in entries if entry.method == "adfs"}
     cases, parts = [], []
     for rival in ("msda", "dsba"):
-        factors = [
-            (entry.measured or math.inf) / ours[entry.case]  # type: ignore[operator]
+        pairs = [
+            (ours[entry.case], entry, faster)
             for entry in entries
-            if entry.method == rival and ours.get(entry.case) is not None
+            if entry.method == rival and entry.case in ours
+            if (faster := _is_faster(ours[entry.case], entry)) is not None
         ]
-        cases += [factor > 1.0 for factor in factors]
-        if factors:
-            parts.append(f"{rival} takes {min(factors):.2g} to {max(factors):.2g} times as long")
+        cases += [faster for _, _, faster in pairs]
+        parts += _rival_words(rival, [(mine, theirs) for mine, theirs, _ in pairs])
     return Claim(
         "ADFS outperforms MSDA and DSBA in most standard machine learning settings.",
-        f"Over the settings {listing(parts) or 'nothing was measured'}.",
+        f"Over the settings {listing(parts)}."
+        if parts
+        else "Not decided: in no setting were ADFS and one of the two both measured.",
         verdict(cases),
     )
 
 
+def _rival_words(rival: str, pairs: list[tuple[Entry, Entry]]) -> list[str]:
+    """How long a rival takes, in multiples of ADFS's time; what has no number apart."""
+    exact, least, lost = [], [], []
+    for mine, theirs in pairs:
+        if mine.measured is None:
+            lost.append(mine.case.name)
+        elif theirs.measured is not None:
+            exact.append(theirs.measured / mine.measured)
+        elif theirs.least is not None:
+            least.append(theirs.least / mine.measured)
+    words = []
+    if exact:
+        words.append(f"{rival} takes {min(exact):.2g} to {max(exact):.2g} times as long")
+    if least:
+        words.append(
+            f"{rival} takes more than {min(least):.2g} times as long where it was too slow to be "
+            f"measured ({len(least)} of {len(pairs)})"
+        )
+    if lost:
+        words.append(f"ADFS was too slow to be measured and {rival} was not ({listing(lost)})")
+    return words
+
+
 def _remarks(entries: list[Entry]) -> list[str]:
-    late = [f"{each.method} ({each.case.name})" for each in entries if each.measured is None]
+    absent = [entry for entry in entries if entry.measured is None]
+    slow = [f"{each.method} ({each.case.name})" for each in absent if each.least is not None]
+    broken = [f"{each.method} ({each.case.name})" for each in absent if each.least is None]
     remarks = [
         "Methods without a row in Table 1 are measured only. Newton and L-BFGS are faster than "
         f"linear: theirs is the mean over the later decades.{_yardsticks(entries)}",
         "Theory bounds the slowest case; a method whose bound is loose has a ratio below one, and "
         "one whose bound is looser on some problems than on others has ratios that spread.",
     ]
-    if late:
-        remarks.append(f"Not measured, too slow for the limit or broken off: {listing(late)}.")
+    if slow:
+        remarks.append(f"Too slow to be measured within the limit: {listing(slow)}.")
+    if broken:
+        remarks.append(f"Broken off, and left out of the verdicts: {listing(broken)}.")
     return remarks
 
 
@@ -164,7 +211,7 @@ def _tables(entries: list[Entry]) -> list[Table]:
     ]
     headers = ("setting", "graph", "m", "tau", "sigma", "method", "theory", "measured", "ratio")
     formulas: list[tuple[Cell, ...]] = [
-        (name, row.formula, *(cells[name, case].theory for case in cases if (name, case) in cells))
+        (name, row.formula, *(_theory(cells.get((name, case))) for case in cases))
         for name, row in TABLE_1.items()
         if name in methods
     ]
@@ -176,14 +223,19 @@ def _tables(entries: list[Entry]) -> list[Table]:
     ]
 
 
+def _theory(entry: Entry | None) -> Cell:
+    return None if entry is None else entry.theory
+
+
 def _cell(entry: Entry | None) -> Cell:
     if entry is None or entry.measured is None:
-        return None
+        least = None if entry is None else entry.least
+        return None if least is None else f"> {show(float(f'{least:.2g}'))}"
     text = show(float(f"{entry.measured:.3g}"))
     return text if entry.ratio is None else f"{text} ({entry.ratio:.2f})"
 
 
-def _picture(entries: list[Entry]) -> Picture:
+def _pictures(entries: list[Entry]) -> list[Picture]:
     points: dict[str, list[tuple[float, float]]] = {}
     for entry in entries:
         if entry.theory is not None and entry.measured is not None:
@@ -192,4 +244,4 @@ def _picture(entries: list[Entry]) -> Picture:
     def draw(figure: "Figure") -> None:
         draw_rates(points, figure.add_subplot())
 
-    return Picture("table-1", (7.5, 5.5), draw)
+    return [Picture("table-1", (7.5, 5.5), draw)] if points else []
