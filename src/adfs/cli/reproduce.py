@@ -115,7 +115,7 @@ def _reproduce(args: argparse.Namespace, name: str) -> tuple["Report", int | Non
     function = CATALOGUE[name].load()
     with Interrupts(SIGNALS) as interrupts, terminal_progress(name, args.quiet) as show:
         args.leaving.repeat()
-        order = Order(args.quick, args.jobs, folder, interrupts, SIGNALS, show, args.quiet)
+        order = Order(args.quick, args.jobs, folder, interrupts, show, args.quiet)
         report = function(order)
     return report, interrupts.received
 

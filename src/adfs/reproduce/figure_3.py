@@ -1,16 +1,15 @@
 """Figure 3: decentralized methods on logistic regression, small and large grids, two data sets."""
 
-import math
-
 from adfs.reproduce.order import Order
-from adfs.reproduce.panels import YARDSTICKS, Panel, Times, make_report, others
-from adfs.reproduce.report import Claim, Report, verdict
+from adfs.reproduce.panels import ADFS, YARDSTICKS, Panel, make_report, others
+from adfs.reproduce.report import Claim, Report
 from adfs.reproduce.samples import covtype, higgs
+from adfs.reproduce.times import Multiple, Times, decided
 from adfs.reproduce.words import listing
 
-REFERENCE = "adfs:paper"  # what the paper ran
+PAPER = "adfs:paper"  # what the paper ran
 CONTENDERS = (
-    "adfs", REFERENCE, "point-saga", "msda", "msda:theory", "ssda", "esdacd", "dsba", "dsba:paper",
+    ADFS, PAPER, "point-saga", "msda", "msda:theory", "ssda", "esdacd", "dsba", "dsba:paper",
     *YARDSTICKS,
 )  # fmt: skip
 SIMILAR = 2.0
@@ -23,65 +22,78 @@ COVTYPE = Panel("figure-3c", "Covtype, n = 100, tau = 5", covtype, 10, 5.0, CONT
 
 def figure_3a(order: Order) -> Report:
     """Higgs on four nodes: ADFS is comparable with Point-SAGA."""
-    return make_report(SMALL, order, lambda times: [_similar_to_point_saga(times)], REFERENCE)
+    return make_report(SMALL, order, lambda times: [_similar_to_point_saga(times)])
 
 
 def figure_3b(order: Order) -> Report:
     """Higgs on a hundred nodes: ADFS is far ahead, Point-SAGA last."""
-    return make_report(LARGE, order, _claims_at_a_hundred, REFERENCE)
+    return make_report(LARGE, order, lambda times: [_far_ahead(times), _slowest(times)])
 
 
 def figure_3c(order: Order) -> Report:
     """Covtype on a hundred nodes: ADFS is far ahead, MSDA does well."""
     return make_report(
-        COVTYPE, order, lambda times: [*_claims_at_a_hundred(times), _msda_does_well(times)],
-        REFERENCE,
+        COVTYPE, order,
+        lambda times: [_far_ahead(times), _slowest(times), _msda_does_well(times)],
     )  # fmt: skip
 
 
+def against_adfs(times: Times, label: str) -> Multiple:
+    """A method's time over ADFS's: best parameters against the best, the text's against its own."""
+    return times.multiple(label, PAPER if ":" in label else ADFS)
+
+
+def _rivals(times: Times) -> list[str]:
+    return others(times.comparison.labels, ADFS, "point-saga", *YARDSTICKS)
+
+
+def _listed(times: Times, labels: list[str]) -> str:
+    return listing([f"{label} {against_adfs(times, label)}" for label in labels]) or "nothing"
+
+
 def _similar_to_point_saga(times: Times) -> Claim:
-    ratio = times.ratio("point-saga", REFERENCE)
+    cases = [times.multiple("point-saga", each) for each in (PAPER, ADFS)]
     return Claim(
         "on a small network (n = 4) ADFS and Point-SAGA have similar rates.",
-        f"to 1e-6 Point-SAGA takes {ratio:.2g} times as long as ADFS (similar: within a factor "
+        f"at n = {times.n_nodes} Point-SAGA takes {cases[0]} as long to 1e-6 as ADFS with the "
+        f"paper's parameters, {cases[1]} as long as with tuned ones (similar: within a factor "
         f"{SIMILAR:g}).",
-        verdict([1 / SIMILAR <= ratio <= SIMILAR]),
+        decided(each.within(SIMILAR) for each in cases),
     )
 
 
-def _claims_at_a_hundred(times: Times) -> list[Claim]:
-    rivals = others(times.comparison.labels, "adfs", "point-saga", *YARDSTICKS)
-    ahead = Claim(
+def _far_ahead(times: Times) -> Claim:
+    rivals = _rivals(times)
+    return Claim(
         "at n = 100 ADFS outperforms every other decentralized method by a large margin.",
-        f"as many times as long as ADFS to 1e-6: "
-        f"{listing([times.words(label, REFERENCE) for label in rivals])} (large: at least "
-        f"{LARGE_MARGIN:g} times).",
-        verdict(times.ratio(label, REFERENCE) >= LARGE_MARGIN for label in rivals),
+        f"at n = {times.n_nodes} they take, as multiples of ADFS's time to 1e-6: "
+        f"{_listed(times, rivals)} (large: at least {LARGE_MARGIN:g} times; those with a rule "
+        f"named are compared with {PAPER}, the others with tuned ADFS).",
+        decided(against_adfs(times, label).at_least(LARGE_MARGIN) for label in rivals),
     )
-    slowest = Claim(
+
+
+def _slowest(times: Times) -> Claim:
+    rivals = _rivals(times)
+    sooner = [label for label in rivals if times.later("point-saga", label)]
+    later = [label for label in rivals if times.later("point-saga", label) is False]
+    parts = [f"it takes {against_adfs(times, 'point-saga')} as long as ADFS"]
+    parts += [f"{listing(sooner)} arrived before it"] if sooner else []
+    parts += [f"{listing(later)} arrived after it"] if later else []
+    open_ones = [label for label in rivals if label not in sooner + later]
+    parts += [f"with {listing(open_ones)} it is not decided"] if open_ones else []
+    return Claim(
         "at n = 100 Point-SAGA is the slowest, with 100 times less computing power.",
-        f"it takes {times.words('point-saga', REFERENCE).removeprefix('point-saga ')} as long as "
-        f"ADFS; {_slower_than_point_saga(times, rivals)}.",
-        verdict(times.of("point-saga") >= times.of(label) for label in rivals),
+        f"at n = {times.n_nodes} {'; '.join(parts)}.",
+        decided(times.later("point-saga", label) for label in rivals),
     )
-    return [ahead, slowest]
-
-
-def _slower_than_point_saga(times: Times, rivals: list[str]) -> str:
-    slower = [label for label in rivals if times.of(label) > times.of("point-saga")]
-    if slower:
-        return f"{listing(slower)} took longer"
-    if math.isinf(times.of("point-saga")):
-        late = [label for label in rivals if math.isinf(times.of(label))]
-        return f"{listing(late)} did not arrive either" if late else "all others arrived"
-    return "none took longer"
 
 
 def _msda_does_well(times: Times) -> Claim:
-    rivals = others(times.comparison.labels, "adfs", "msda", "ssda", *YARDSTICKS)
+    rivals = [*others(_rivals(times), "msda", "ssda"), "point-saga"]
     return Claim(
         "on Covtype MSDA performs quite well thanks to its network scaling.",
-        f"MSDA takes {times.ratio('msda', REFERENCE):.2g} times as long as ADFS; the others: "
-        f"{listing([times.words(label, REFERENCE) for label in rivals])}.",
-        verdict(times.of("msda") <= times.of(label) for label in rivals),
+        f"MSDA takes {against_adfs(times, 'msda')} as long as ADFS; the others that are not ADFS: "
+        f"{_listed(times, rivals)} (quite well: sooner than these).",
+        decided(times.later(label, "msda") for label in rivals),
     )

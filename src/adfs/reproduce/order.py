@@ -1,6 +1,5 @@
 """How a reproduction is done: its size, its threads, where runs are kept, when it ends early."""
 
-import signal
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -36,8 +35,6 @@ class Order:
         Where finished runs may be kept and taken up again.
     interrupts : Interrupts
         Looked at between pieces of work.
-    signals : tuple of signals
-        Those that it listens to.
     progress : callable
         Told the share done, in [0, 1].
     quiet : bool
@@ -48,7 +45,6 @@ class Order:
     jobs: int = 2
     folder: Path | None = None
     interrupts: Interrupts = field(default_factory=Interrupts)
-    signals: tuple[signal.Signals, ...] = (signal.SIGINT,)
     progress: Callable[[float], object] = _say_nothing
     quiet: bool = False
 
