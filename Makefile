@@ -6,7 +6,8 @@ DATA := $(abspath ../shared/data)
 export ADFS_DATA ?= $(if $(wildcard $(DATA)),$(DATA),)
 
 # Kernels as plain Python: what the compiler hides (wrong types, out-of-bounds) shows here.
-UNCOMPILED := $(addprefix tests/unit/test_,losses.py prox.py rows.py sampling.py certificates.py)
+UNCOMPILED := $(addprefix tests/unit/test_,$(addsuffix .py,losses prox rows sampling certificates \
+	primal_prox minibatch gossip dual_gradient pairs_clock))
 
 .PHONY: demo test check bench figures clean
 
