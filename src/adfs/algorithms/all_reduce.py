@@ -9,6 +9,7 @@ import math
 
 from adfs.algorithms.base import Counts
 from adfs.graphs.topology import Topology
+from adfs.problems.finite_sum import Problem
 
 BYTES = 8  # of one number
 
@@ -52,6 +53,8 @@ def messages(n_nodes: int, n_numbers: int, n_features: int) -> Counts:
     return Counts(n_comm=links * pieces, bytes=links * n_numbers * BYTES)
 
 
-def times(counts: Counts, n_events: int) -> Counts:
-    """What that many equal events cost."""
-    return Counts(*(n_events * count for count in counts))
+def evaluations(problem: Problem, n_numbers: int, n_events: int) -> Counts:
+    """What so many evaluations cost: every sample's gradient, and one sum of ``n_numbers``."""
+    one = messages(problem.n_nodes, n_numbers, problem.n_features)
+    one = one.plus(Counts(n_grad=problem.n_samples))
+    return Counts(*(n_events * count for count in one))

@@ -139,11 +139,8 @@ class Lbfgs:
 
     def counts(self, events: Events) -> Counts:
         """Every sample's gradient, and a gradient and an objective over the tree."""
-        problem = self.problem
-        numbers = all_reduce.gradient_numbers(problem.n_features)
-        one = all_reduce.messages(problem.n_nodes, numbers, problem.n_features)
-        one = one.plus(Counts(n_grad=problem.n_samples))
-        return all_reduce.times(one, len(events.which))
+        numbers = all_reduce.gradient_numbers(self.problem.n_features)
+        return all_reduce.evaluations(self.problem, numbers, len(events.which))
 
 
 def two_loops(gradient: Vector, pairs: list[tuple[Vector, Vector]]) -> Vector:

@@ -195,10 +195,7 @@ class Newton:
 
     def counts(self, events: Events) -> Counts:
         """Every sample's gradient, and half a matrix, a gradient and an objective over the tree."""
-        problem = self.problem
-        one = all_reduce.messages(problem.n_nodes, self.parameters.numbers, problem.n_features)
-        one = one.plus(Counts(n_grad=problem.n_samples))
-        return all_reduce.times(one, len(events.which))
+        return all_reduce.evaluations(self.problem, self.parameters.numbers, len(events.which))
 
 
 def _solve(hessian: Matrix, damping: float, gradient: Vector) -> Vector:
