@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def draw_slowdowns(
     slowdowns: Mapping[str, Sequence[float]], worlds: Sequence[str], ax: Axes, title: str = ""
 ) -> Axes:
-    """One point a method and world; a method that did not arrive is missing.
+    """One point a method and world; where a method did not arrive it is missing.
 
     Parameters
     ----------
@@ -27,8 +27,11 @@ def draw_slowdowns(
     title : str
     """
     places = np.arange(len(worlds), dtype=float)
-    for k, (label, look) in enumerate(zip(slowdowns, looks(list(slowdowns)), strict=True)):
-        shift = 0.6 * ((k + 0.5) / len(slowdowns) - 0.5)
+    seen = [label for label, values in slowdowns.items() if np.isfinite(values).any()]
+    for k, (label, look) in enumerate(zip(seen, looks(seen), strict=True)):
+        shift = 0.6 * ((k + 0.5) / len(seen) - 0.5)
+        if look["linestyle"] != "-":  # relatives differ by their dash, which points have not
+            look["markerfacecolor"] = "white"
         ax.plot(places + shift, slowdowns[label], label=label, **{**look, "linestyle": "none"})
     ax.axhline(1.0, color=GREY, linewidth=1.0, zorder=0)
     ax.set_yscale("log")
