@@ -42,9 +42,8 @@ def make_batches(problem: Problem, batch: int, seed: int, stream: str) -> miniba
 
 @dataclass
 class State:
-    """Where a run stands: the next round and the vectors that all nodes hold."""
+    """Where a run stands: the vectors that all nodes hold."""
 
-    t: int
     vectors: minibatch.Vectors
 
 
@@ -88,7 +87,7 @@ class MiniBatch:
         vectors = minibatch.Vectors(
             x, y, z, w, gradient, slopes, estimate, average, mass=np.zeros(1)
         )  # fmt: skip
-        return State(0, vectors)
+        return State(vectors)
 
     def step(self, state: State, events: Events) -> State:
         """Run the rounds, in place."""
@@ -97,7 +96,6 @@ class MiniBatch:
                 events.start, events.which, self.problem.rows, self._samples, self.batches,
                 self.steps, state.vectors,
             )  # fmt: skip
-        state.t = events.stop
         return state
 
     def output(self, state: State) -> Matrix:

@@ -72,7 +72,6 @@ class LbfgsParameters:
 class LbfgsState:
     """Where a run stands: the point taken last, the step tried from it, the pairs behind it."""
 
-    t: int
     trial: Vector
     theta: Vector
     objective: float
@@ -93,14 +92,13 @@ class Lbfgs:
         """Nothing evaluated yet: the first point is taken whatever its value."""
         zero = np.zeros(self.problem.n_features)
         start = zero.copy() if theta is None else theta.copy()
-        return LbfgsState(0, start, start.copy(), np.inf, zero, zero)
+        return LbfgsState(start, start.copy(), np.inf, zero, zero)
 
     def step(self, state: LbfgsState, events: Events) -> LbfgsState:
         """One evaluation an event."""
         with one_blas_thread():
             for _ in range(len(events.which)):
                 self._evaluate(state)
-        state.t = events.stop
         return state
 
     def _evaluate(self, state: LbfgsState) -> None:

@@ -111,7 +111,6 @@ class NewtonParameters:
 class NewtonState:
     """Where a run stands: the point taken last with its derivatives, and the step tried from it."""
 
-    t: int
     trial: Vector
     theta: Vector
     objective: float
@@ -136,14 +135,13 @@ class Newton:
         """Nothing evaluated yet: the first point is taken whatever its value."""
         zero = np.zeros(self.problem.n_features)
         start = zero if theta is None else theta.copy()
-        return NewtonState(0, start, start, np.inf, zero, np.zeros((0, 0)), zero)
+        return NewtonState(start, start, np.inf, zero, np.zeros((0, 0)), zero)
 
     def step(self, state: NewtonState, events: Events) -> NewtonState:
         """One evaluation an event."""
         with one_blas_thread():
             for _ in range(len(events.which)):
                 self._evaluate(state)
-        state.t = events.stop
         return state
 
     def _evaluate(self, state: NewtonState) -> None:

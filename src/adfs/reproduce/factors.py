@@ -15,6 +15,7 @@ from adfs.problems.partition import partition
 from adfs.reproduce.order import Order
 from adfs.reproduce.rates import TABLE_1, Sizes
 from adfs.reproduce.samples import Pool
+from adfs.reproduce.times import Time
 
 METHODS = (
     "adfs", "point-saga", "msda", "esdacd", "dsba", "ssda", "katyusha", "l-katyusha", "newton",
@@ -62,6 +63,11 @@ class Entry(NamedTuple):
     theory: float | None
     measured: float | None
     least: float | None = None
+
+    @property
+    def time(self) -> Time:
+        """The measured time, or the one that it exceeds."""
+        return Time(self.least, arrived=False) if self.measured is None else Time(self.measured)
 
     @property
     def ratio(self) -> float | None:

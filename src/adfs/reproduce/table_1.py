@@ -73,26 +73,12 @@ def _constant_claim(entries: list[Entry]) -> Claim:
     )
 
 
-def _is_faster(one: Entry, other: Entry) -> bool | None:
-    """Whether ``one`` takes less time; None if the two do not tell, as where one was broken off.
-
-    A method that was too slow to be measured is slower than what took less than its limit.
-    """
-    if one.measured is not None and other.measured is not None:
-        return one.measured < other.measured
-    if one.measured is not None and other.least is not None and one.measured < other.least:
-        return True
-    if one.least is not None and other.measured is not None and other.measured < one.least:
-        return False
-    return None
-
-
 def _pairs(entries: list[Entry]) -> Iterator[tuple[Entry, Entry, bool]]:
     """Two methods in one setting, the first clearly faster in theory, and whether it is."""
     for one, other in itertools.permutations(entries, 2):
         if one.case != other.case or one.theory is None or other.theory is None:
             continue
-        faster = _is_faster(one, other)
+        faster = other.time.later_than(one.time)
         if CLEAR * one.theory < other.theory and faster is not None:
             yield one, other, faster
 
@@ -124,7 +110,7 @@ def _winner_claim(entries: list[Entry]) -> Claim:
             (ours[entry.case], entry, faster)
             for entry in entries
             if entry.method == rival and entry.case in ours
-            if (faster := _is_faster(ours[entry.case], entry)) is not None
+            if (faster := entry.time.later_than(ours[entry.case].time)) is not None
         ]
         cases += [faster for _, _, faster in pairs]
         parts += _rival_words(rival, [(mine, theirs) for mine, theirs, _ in pairs])

@@ -67,6 +67,16 @@ class Time(NamedTuple):
             return UNKNOWN
         return Multiple(self.value / other.value, self.arrived)
 
+    def later_than(self, other: "Time") -> bool | None:
+        """Whether this one comes after; None where that is not known, as if neither arrived."""
+        if self.value is None or other.value is None or not (self.arrived or other.arrived):
+            return None
+        if self.arrived and other.arrived:
+            return self.value > other.value
+        if other.arrived:
+            return True if self.value >= other.value else None
+        return False if other.value >= self.value else None
+
 
 NEVER = Time(None, arrived=False)
 
@@ -99,11 +109,7 @@ class Times:
 
     def later(self, label: str, other: str) -> bool | None:
         """Whether ``label`` arrives after ``other``; None where neither is known to have."""
-        mine, theirs = self.of(label), self.of(other)
-        if theirs.arrived:
-            return mine.over(theirs).at_least(1.0)
-        sooner = theirs.over(mine).at_least(1.0)
-        return None if sooner is None else not sooner
+        return self.of(label).later_than(self.of(other))
 
 
 def decided(cases: Iterable[bool | None]) -> str:
