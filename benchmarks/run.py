@@ -15,6 +15,7 @@ from pathlib import Path
 
 import event_cost
 import memory
+import non_smooth_event
 import single_node
 import sparse_scaling
 import startup
@@ -52,6 +53,7 @@ def _cpu():
 BENCHMARKS = {
     "event cost against the floor": event_cost.main,
     "events per second against the authors' code": throughput.main,
+    "event without smoothness against an ADFS event": non_smooth_event.main,
     "sparse rows: cost against d": sparse_scaling.main,
     "memory": memory.main,
     "start-up": startup.main,

@@ -13,6 +13,7 @@ _HOMES = {
     "partition": "adfs.problems.partition",
     "Problem": "adfs.problems.finite_sum",
     "Parameters": "adfs.theory.parameters",
+    "NonSmoothParameters": "adfs.theory.non_smooth",
     "Schedule": "adfs.schedule.schedule",
     "Delays": "adfs.schedule.delays",
     "solve": "adfs.runtime.solve",

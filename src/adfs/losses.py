@@ -62,3 +62,8 @@ def get_loss(loss: "str | Loss") -> Loss:
     if loss not in LOSSES:
         raise ParameterError(f"loss={loss!r} is not known; choose one of {', '.join(LOSSES)}.")
     return LOSSES[loss]
+
+
+def names(smooth: bool) -> list[str]:
+    """Names of the losses that are smooth, or of those that are not."""
+    return [loss.name for loss in LOSSES.values() if loss.smooth == smooth]

@@ -18,13 +18,15 @@ from adfs.algorithms.base import (
     Method,
     Setting,
     Vector,
+    exchange_counts,
     register,
     require_smooth,
 )
+from adfs.algorithms.dual_start import dual_start
 from adfs.errors import ParameterError
-from adfs.kernels import blocks, certificate, edge
+from adfs.kernels import blocks, edge
 from adfs.kernels.lazy import decay_table
-from adfs.kernels.memory import CACHE_LINE
+from adfs.kernels.memory import aligned_zeros
 from adfs.problems.finite_sum import Problem
 from adfs.schedule.clock import Clock
 from adfs.schedule.events import Events
@@ -64,29 +66,11 @@ class Adfs:
         """``x_0 = v_0 = 0``; from a model, its dual point ``c = w l'(x . theta)`` instead."""
         state = self._at_zero()
         if theta is not None:
-            self._start_from(state, theta)
+            scores, duals, centres = dual_start(self.problem, theta)
+            state.centres.pairs[:, ::2] = 2.0 * centres
+            state.lines[:, edge.SUM] = 2.0 * duals
+            state.lines[:, edge.WARM] = scores
         return state
-
-    def _start_from(self, state: AdfsState, theta: Vector) -> None:
-        """``x = v = c`` at virtual nodes; centres share ``-sum c x``, so that all rows sum to zero.
-
-        Shared in proportion to ``sigma_i`` they agree: every node starts at the same ``theta``.
-        """
-        problem = self.problem
-        scores, duals = np.empty(problem.n_samples), np.empty(problem.n_samples)
-        certificate.predictions(problem.rows, theta, 0, problem.n_samples, scores)
-        total = np.zeros(problem.n_features)
-        for node in range(problem.n_nodes):
-            part = np.zeros(problem.n_features)
-            certificate.dual_sum(
-                problem.loss.code, problem.rows, problem.labels, problem.weights,
-                problem.offsets[node], problem.offsets[node + 1], scores, duals, part,
-            )  # fmt: skip
-            total += part
-        shares = problem.sigma / problem.total_sigma
-        state.centres.pairs[:, ::2] = -2.0 * np.outer(shares, total)
-        state.lines[:, edge.SUM] = 2.0 * duals
-        state.lines[:, edge.WARM] = scores
 
     def _at_zero(self) -> AdfsState:
         problem = self.problem
@@ -138,11 +122,7 @@ class Adfs:
 
     def counts(self, events: Events) -> Counts:
         """An exchange is two messages of d numbers."""
-        n_edges = len(self.network.edges)
-        n_exchanges = int(np.count_nonzero(events.which < n_edges)) if n_edges else 0
-        n_prox = len(events.which) - n_exchanges
-        size = 2 * n_exchanges * 8 * self.problem.n_features
-        return Counts(n_prox=n_prox, n_comm=2 * n_exchanges, bytes=size)
+        return exchange_counts(events, len(self.network.edges), self.problem.n_features)
 
 
 @register("adfs")
@@ -164,10 +144,3 @@ def _parameters(problem: Problem, setting: Setting) -> Parameters:
     if setting.rule.conditioning is not problem.conditioning:
         raise ParameterError("These parameters were chosen for another problem; choose again.")
     return setting.rule
-
-
-def aligned_zeros(n_rows: int, n_columns: int) -> Matrix:
-    """Zeros whose first element starts a cache line, so that a row of eight never straddles two."""
-    room = np.zeros(n_rows * n_columns + CACHE_LINE // 8)
-    start = (-room.ctypes.data // 8) % (CACHE_LINE // 8)
-    return room[start : start + n_rows * n_columns].reshape(n_rows, n_columns)

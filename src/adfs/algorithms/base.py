@@ -2,12 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from adfs.errors import ParameterError
+from adfs.losses import names
 from adfs.problems.finite_sum import Problem
 from adfs.schedule.delays import Delays
 from adfs.schedule.events import Events
@@ -15,6 +16,7 @@ from adfs.schedule.events import Events
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 S = TypeVar("S")
+S_contra = TypeVar("S_contra", contravariant=True)
 
 
 class Counts(NamedTuple):
@@ -28,6 +30,13 @@ class Counts(NamedTuple):
     def plus(self, other: "Counts") -> "Counts":
         """Sum of two counts."""
         return Counts(*(a + b for a, b in zip(self, other, strict=True)))
+
+
+def exchange_counts(events: Events, n_edges: int, n_features: int) -> Counts:
+    """Costs where an event below ``n_edges`` is two messages of d numbers, any other one prox."""
+    n_exchanges = int(np.count_nonzero(events.which < n_edges))
+    n_comm = 2 * n_exchanges
+    return Counts(len(events.which) - n_exchanges, 0, n_comm, 8 * n_features * n_comm)
 
 
 class Algorithm(Protocol[S]):
@@ -54,6 +63,15 @@ class Algorithm(Protocol[S]):
 
     def counts(self, events: Events) -> Counts:
         """What the events cost."""
+        ...
+
+
+@runtime_checkable
+class SecondOutput(Protocol[S_contra]):
+    """An algorithm with another model to offer, which sometimes has the smaller certificate."""
+
+    def second_output(self, state: S_contra) -> Matrix:
+        """``theta``, one row a node."""
         ...
 
 
@@ -158,5 +176,14 @@ def require_smooth(name: str, problem: Problem) -> None:
     if not problem.loss.smooth:
         raise ParameterError(
             f"Algorithm {name!r} needs a smooth loss and {problem.loss.name!r} is not; choose "
-            "logistic, squared, squared_hinge, smoothed_hinge or huber."
+            f"algorithm ns-adfs, or one of the losses {', '.join(names(smooth=True))}."
+        )
+
+
+def require_non_smooth(name: str, problem: Problem) -> None:
+    """Refuse a loss for which the algorithm ``name`` would waste what is known."""
+    if problem.loss.smooth:
+        raise ParameterError(
+            f"Algorithm {name!r} is for the losses {', '.join(names(smooth=False))} and "
+            f"{problem.loss.name!r} is smooth; choose algorithm adfs, whose rate is linear."
         )

@@ -28,7 +28,6 @@ The rate and the rules for the step are in `adfs.algorithms.dsba_parameters`.
 
 import numpy as np
 
-from adfs.algorithms.adfs import aligned_zeros
 from adfs.algorithms.base import (
     Counts,
     Matrix,
@@ -42,6 +41,7 @@ from adfs.algorithms.base import (
 from adfs.algorithms.dsba_parameters import RULES, DsbaParameters, mean_size, shares
 from adfs.algorithms.point_saga import sample_lines, table_duals
 from adfs.kernels import dsba as kernel
+from adfs.kernels.memory import aligned_zeros
 from adfs.kernels.point_saga import fill_table
 from adfs.problems.finite_sum import Problem
 from adfs.randomness import stream_keys

@@ -42,7 +42,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from adfs.algorithms.adfs import aligned_zeros
 from adfs.algorithms.base import (
     Counts,
     Matrix,
@@ -57,6 +56,7 @@ from adfs.algorithms.dual_gradient import DualGradients
 from adfs.kernels import blocks, edge, pairs
 from adfs.kernels.conjugate import Memory
 from adfs.kernels.lazy import decay_table
+from adfs.kernels.memory import aligned_zeros
 from adfs.problems.finite_sum import Problem
 from adfs.schedule.events import Events
 from adfs.schedule.law import Drawer

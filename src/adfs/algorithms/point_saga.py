@@ -41,7 +41,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from adfs.algorithms.adfs import aligned_zeros
 from adfs.algorithms.base import (
     Counts,
     Matrix,
@@ -53,6 +52,7 @@ from adfs.algorithms.base import (
     rule_of,
 )
 from adfs.kernels import point_saga as kernel
+from adfs.kernels.memory import aligned_zeros
 from adfs.problems.finite_sum import Problem
 from adfs.randomness import stream_key
 from adfs.schedule.delays import Delays

@@ -9,6 +9,7 @@ from adfs.algorithms import (
     lbfgs,
     msda,
     newton,
+    ns_adfs,
     point_saga,
 )
 
@@ -21,5 +22,6 @@ __all__ = [
     "lbfgs",
     "msda",
     "newton",
+    "ns_adfs",
     "point_saga",
 ]

@@ -101,15 +101,14 @@ def summary(args: argparse.Namespace, record: dict[str, Any]) -> str:
 def parameters_line(record: dict[str, Any]) -> str:
     """How the parameters were chosen and, where that is known, what it gained."""
     chosen = record["parameters"]
-    line = (
-        f"{record['algorithm']}, {chosen['how']} on {record['graph']}: "
-        f"rho {_number(chosen['rho'], '.3g')}"
-    )
+    facts = []
+    if chosen["rho"] is not None:
+        facts.append(f"rho {chosen['rho']:.3g}")
     if chosen["p_comm"] is not None:
-        line += f", p_comm {chosen['p_comm']:.3g}"
+        facts.append(f"p_comm {chosen['p_comm']:.3g}")
     if chosen["gain_over_paper"] is not None:
-        line += f", predicted {chosen['gain_over_paper']:.2f} times as fast as the paper's"
-    return line
+        facts.append(f"predicted {chosen['gain_over_paper']:.2f} times as fast as the paper's")
+    return f"{record['algorithm']}, {chosen['how']} on {record['graph']}: {', '.join(facts)}"
 
 
 def _costs(record: dict[str, Any]) -> str:

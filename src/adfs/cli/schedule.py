@@ -96,13 +96,15 @@ def run_sample(args: argparse.Namespace) -> int:
 def _law(args: argparse.Namespace) -> "SamplingLaw":
     """Probabilities: chosen for DATA, or equal ones."""
     from adfs.cli.data import build_problem, input_files, read_topology
+    from adfs.theory.non_smooth import NonSmoothParameters
     from adfs.theory.parameters import Parameters
 
     if args.data is None:
         return _uniform(read_topology(args), args.p_comm, args.m or 1)
     output.check_distinct({"--out": args.out}, input_files(args.data))
     problem = build_problem(args)
-    return Parameters.choose(problem, args.parameters, args.tau, args.clock, p_comm=args.p_comm)
+    rules = Parameters if problem.loss.smooth else NonSmoothParameters
+    return rules.choose(problem, args.parameters, args.tau, args.clock, p_comm=args.p_comm)
 
 
 @dataclass(frozen=True)

@@ -29,8 +29,9 @@ def add_parser(commands: Any) -> None:
     """Declare the command."""
     parser = options.add_command(
         commands, "train", run, help="train a model to a certified duality gap",
-        description="Train a regularised linear model with ADFS (Algorithm 1 of the paper), or "
-        "with one of the algorithms it is compared with.",
+        description="Train a regularised linear model with ADFS (Algorithm 1 of the paper; "
+        "Algorithm 3 for losses that are not smooth), or with one of the algorithms it is compared "
+        "with.",
         epilog=EXAMPLE,
     )  # fmt: skip
     parser.add_argument("data", metavar="DATA", help=options.DATA_HELP)
@@ -46,7 +47,8 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
         "--algorithm",
         default="auto",
         metavar="NAME",
-        help="one of the names that `adfs info` lists; auto takes adfs (default auto)",
+        help="one of the names that `adfs info` lists; auto takes adfs, or ns-adfs where the loss "
+        "is not smooth (default auto)",
     )
     options.add_rule(group)  # type: ignore[arg-type]
     group.add_argument(

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from adfs.errors import ParameterError
+from adfs.losses import names
 from adfs.problems.shards import Rows, Vector, slice_rows
 from adfs.threads import one_blas_thread
 
@@ -40,8 +41,8 @@ class Conditioning:
         loss = problem.loss
         if not loss.smooth:
             raise ParameterError(
-                f"loss {loss.name!r} is not smooth, so it has no condition number; choose "
-                "logistic, squared, squared_hinge, smoothed_hinge or huber."
+                f"loss {loss.name!r} is not smooth, so it has no condition number; choose one of "
+                f"{', '.join(names(smooth=True))}, or NonSmoothParameters instead of Parameters."
             )
         return cls(
             problem.squared_norms, problem.offsets, problem.sigma, problem.rows, problem.weights,

@@ -17,6 +17,7 @@ from adfs.losses import LOSSES, Loss, get_loss
 from adfs.problems.finite_sum import Problem
 from adfs.runtime.solve import Result
 from adfs.storage import write_whole
+from adfs.theory.non_smooth import NonSmoothParameters
 from adfs.theory.parameters import Parameters
 
 Vector = NDArray[np.float64]
@@ -230,14 +231,14 @@ def summary(result: Result) -> dict[str, Any]:
     timed with; those of the other algorithms were chosen for the run.
     """
     chosen = result.parameters
-    ours = chosen if isinstance(chosen, Parameters) else None
+    ours = chosen if isinstance(chosen, Parameters | NonSmoothParameters) else None
     return {
         "how": result.rule,
-        "rho": finite(result.rho),
+        "rho": None if isinstance(chosen, NonSmoothParameters) else finite(result.rho),
         "p_comm": None if ours is None else ours.p_comm,
         "tau": result.tau if ours is None else ours.tau,
         "clock": result.clock if ours is None else ours.clock,
-        "gain_over_paper": None if ours is None else finite(ours.gain),
+        "gain_over_paper": finite(chosen.gain) if isinstance(chosen, Parameters) else None,
         "text": str(chosen),
     }
 

@@ -19,6 +19,7 @@ from adfs.runtime.signals import Interrupts
 from adfs.runtime.stopping import Stopping
 from adfs.runtime.trace import Trace
 from adfs.schedule.delays import Delays
+from adfs.theory.non_smooth import NonSmoothParameters
 from adfs.theory.parameters import Parameters
 
 
@@ -82,7 +83,7 @@ def solve(
     time_limit: float | None = None,
     tau: float = 5.0,
     clock: str = "nonblocking",
-    parameters: str | Parameters = "tuned",
+    parameters: str | Parameters | NonSmoothParameters = "tuned",
     seed: int = 0,
     callback: Callback | None = None,
     delays: Delays | None = None,
@@ -98,7 +99,8 @@ def solve(
     ----------
     problem : Problem
     algorithm : str
-        ``auto`` takes ``adfs``; `adfs.algorithms` lists the names.
+        ``auto`` takes ``adfs``, or ``ns-adfs`` where the loss is not smooth; `adfs.algorithms`
+        lists the names.
     tol : float
         Stop when ``gap / max(1, |F|) <= tol``.
     max_iter : int, optional
@@ -108,8 +110,9 @@ def solve(
     tau, clock, delays
         The time model: one communication in units of one proximal step, ``nonblocking`` or
         ``rendezvous``; ``delays`` where they are not constant.
-    parameters : str or Parameters
-        ``tuned``, or a rule that the algorithm has, or for ``adfs`` the parameters themselves.
+    parameters : str, Parameters or NonSmoothParameters
+        ``tuned``, or a rule that the algorithm has, or for ``adfs`` and ``ns-adfs`` the parameters
+        themselves.
     seed : int
         The same seed gives the same bits.
     callback : callable, optional
@@ -138,7 +141,7 @@ def solve(
         raise ParameterError(
             f"evaluate_every={evaluate_every} must be a whole number of events >= 1, or None."
         )
-    name = "adfs" if algorithm == "auto" else algorithm
+    name = automatic(problem) if algorithm == "auto" else algorithm
     setting = Setting(parameters, tau, clock, delays or Delays(tau=tau), seed)
     if delays is not None:
         Delays(tau=tau)  # refuses what is no time
@@ -156,8 +159,13 @@ def solve(
     )  # fmt: skip
 
 
-def _rule(parameters: str | Parameters) -> str:
-    return parameters.how if isinstance(parameters, Parameters) else parameters
+def automatic(problem: Problem) -> str:
+    """The algorithm that ``auto`` stands for."""
+    return "adfs" if problem.loss.smooth else "ns-adfs"
+
+
+def _rule(parameters: str | Parameters | NonSmoothParameters) -> str:
+    return parameters if isinstance(parameters, str) else parameters.how
 
 
 def _pace(method: Method, tol: float, evaluate_every: int | None) -> Pace:

@@ -63,7 +63,7 @@ def choose(
     if mu_scale is not None and not 0 < mu_scale < np.inf:
         raise ParameterError(f"mu_scale={mu_scale:g} must be finite and > 0.")
     if p_comm is not None:
-        _check_p_comm(p_comm, problem.topology)
+        check_p_comm(p_comm, problem.topology)
     conditioning = problem.conditioning
     setting = Setting(problem.topology, conditioning, delays or Delays(tau=tau), clock)
     chosen = _by_rule(setting, how, p_comm, mu_scale)
@@ -210,7 +210,7 @@ def _mean_tau(setting: Setting) -> float:
     return float(np.mean(setting.delays.tau))
 
 
-def _check_p_comm(p_comm: float, topology: Topology) -> None:
+def check_p_comm(p_comm: float, topology: Topology) -> None:
     if topology.n_nodes == 1 and p_comm != 0.0:
         raise ParameterError(f"p_comm={p_comm:g} must be 0 or left out: one node has no edge.")
     if topology.n_nodes > 1 and not 0.0 < p_comm < 1.0:

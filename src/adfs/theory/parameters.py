@@ -119,31 +119,12 @@ class Parameters:
     def __post_init__(self) -> None:
         for name in ("masses", "alpha", "p_edge", "p_node"):
             object.__setattr__(self, name, np.asarray(getattr(self, name), dtype=np.float64))
-        self._check_probabilities()
+        check_probabilities(self.topology, self.p_edge, self.p_node, self.conditioning.live_counts)
         self._check_masses()
         self._check_sigma_a()
         if self.rho is None:
             object.__setattr__(self, "rho", self.rho_limit)
         self._check_rho()
-
-    def _check_probabilities(self) -> None:
-        sizes = (len(self.p_edge), len(self.p_node))
-        if sizes != (self.topology.n_edges, self.topology.n_nodes):
-            raise ParameterError(
-                f"p_edge and p_node have {sizes} entries; one an edge, one a node."
-            )
-        both = np.concatenate([self.p_edge, self.p_node])
-        if not np.isfinite(both).all() or (both < 0).any() or abs(both.sum() - 1.0) > 1e-9:
-            raise ParameterError(
-                f"Probabilities sum to {both.sum():.6g}, the least is {both.min():.3g}; "
-                "they must be >= 0 and sum to 1."
-            )
-        idle = np.flatnonzero((self.p_node <= 0) & (self.conditioning.live_counts > 0))
-        if (self.p_edge <= 0).any() or len(idle):
-            raise ParameterError(
-                "Every edge, and every node with data, needs a positive probability; "
-                f"p_comm={self.p_comm:.3g}. Theorem 1 gives rho = 0 otherwise."
-            )
 
     def _check_masses(self) -> None:
         """A mass below ``lambda_max(B_i)`` would promise more strong convexity than there is."""
@@ -272,6 +253,26 @@ class Parameters:
         from adfs.theory.describe import describe
 
         return describe(self)
+
+
+def check_probabilities(
+    topology: Topology, p_edge: Vector, p_node: Vector, live_counts: NDArray[np.int64]
+) -> None:
+    """Refuse what is no sampling law of the augmented graph, or would never visit a part of it."""
+    sizes = (len(p_edge), len(p_node))
+    if sizes != (topology.n_edges, topology.n_nodes):
+        raise ParameterError(f"p_edge and p_node have {sizes} entries; one an edge, one a node.")
+    both = np.concatenate([p_edge, p_node])
+    if not np.isfinite(both).all() or (both < 0).any() or abs(both.sum() - 1.0) > 1e-9:
+        raise ParameterError(
+            f"Probabilities sum to {both.sum():.6g}, the least is {both.min():.3g}; "
+            "they must be >= 0 and sum to 1."
+        )
+    if (p_edge <= 0).any() or ((p_node <= 0) & (live_counts > 0)).any():
+        raise ParameterError(
+            "Every edge, and every node with data, needs a positive probability; "
+            f"p_comm={p_edge.sum():.3g}. Theorem 1 gives rho = 0 otherwise."
+        )
 
 
 def edge_roots(topology: Topology, sigma: Vector) -> Vector:

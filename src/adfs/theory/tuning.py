@@ -18,14 +18,16 @@ These two compete too, and at the typical ``beta`` the choice is never predicted
 """
 
 import dataclasses
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from adfs.graphs.topology import Topology
 from adfs.schedule.clock import Clock
-from adfs.schedule.law import Drawer
+from adfs.schedule.delays import Delays
+from adfs.schedule.law import Drawer, SamplingLaw
 from adfs.theory.choices import Candidate, Setting, alpha_of, exact, paper
 from adfs.theory.parameters import Parameters
 from adfs.theory.spectral import DENSE_LIMIT
@@ -98,11 +100,22 @@ def predicted_times(parameters: Parameters, setting: Setting) -> Vector:
     return time_per_event(parameters, setting) / np.minimum(2.0 * parameters.rho, BETAS * visit)
 
 
-def time_per_event(parameters: Parameters, setting: Setting) -> float:
+class TimeModel(Protocol):
+    """What the time of an event depends on, beside the law of the events."""
+
+    @property
+    def topology(self) -> Topology: ...
+    @property
+    def delays(self) -> Delays: ...
+    @property
+    def clock(self) -> str: ...
+
+
+def time_per_event(law: SamplingLaw, setting: TimeModel) -> float:
     """Idealized time of an iteration, from the clock over a short schedule without its start."""
     n = setting.topology.n_nodes
     n_events = int(np.clip(EVENTS_PER_NODE * n, *EVENTS_RANGE))
-    drawer = Drawer(parameters, seed=0, with_samples=False)
+    drawer = Drawer(law, seed=0, with_samples=False)
     clock = Clock(setting.topology.edges, n, setting.delays, setting.clock)
     clock.advance(drawer.draw(0, n_events // 2))
     start = clock.time
@@ -135,7 +148,7 @@ def _entries(
     setting: Setting, split: Split, p_comm: float | None, mu_scale: float | None, rough: bool
 ) -> Iterator[Entry]:
     candidates = list(_candidates(setting, split, mu_scale, rough))
-    seconds = TimeCurve(candidates[0], setting)
+    seconds = TimeCurve(lambda p_comm: candidates[0].parameters("", p_comm), setting)
     for candidate in candidates:
         equal = candidate.equalising()
         around = np.clip(np.multiply(P_COMM_FACTORS, equal), *P_COMM_RANGE)
@@ -157,9 +170,9 @@ def _candidates(
 class TimeCurve:
     """Time per event against ``p_comm``: simulated at a few values, interpolated between them."""
 
-    def __init__(self, candidate: Candidate, setting: Setting) -> None:
+    def __init__(self, law: Callable[[float], SamplingLaw], setting: TimeModel) -> None:
         self.knots = np.geomspace(*P_COMM_RANGE, N_SIMULATIONS)
-        times = [time_per_event(candidate.parameters("", p), setting) for p in self.knots]
+        times = [time_per_event(law(p), setting) for p in self.knots]
         self.logs = np.log(times)
 
     def __call__(self, p_comm: float) -> float:

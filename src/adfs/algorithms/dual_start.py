@@ -1,0 +1,18 @@
+"""Where an algorithm with one dual coefficient a sample starts when it is given a model."""
+
+import numpy as np
+
+from adfs.algorithms.base import Matrix, Vector
+from adfs.problems.dual_points import dual_point
+from adfs.problems.finite_sum import Problem
+
+
+def dual_start(problem: Problem, theta: Vector) -> tuple[Vector, Vector, Matrix]:
+    """Predictions, duals ``c = w l'(x . theta)``, and the centres that go with them.
+
+    The centres share ``-sum c x``, so that all rows of the augmented graph sum to zero; shared in
+    proportion to ``sigma_i`` they agree: every node starts at the same model.
+    """
+    point = dual_point(problem, theta)
+    shares = problem.sigma / problem.total_sigma
+    return point.scores, point.duals, -np.outer(shares, point.sums.sum(axis=0))

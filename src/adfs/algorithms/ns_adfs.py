@@ -1,0 +1,146 @@
+"""NS-ADFS, the paper's Algorithm 3: ADFS for losses that are not smooth, in its lazy form.
+
+A communication moves two centres by ``-+ a (mu^2 / p) (y_k / sigma_k - y_l / sigma_l)``; a local
+update takes one sample's proximal step on the plain conjugate and moves its centre by the opposite.
+Rows that are not touched cost nothing (`adfs.kernels.convex`).
+
+Deviations: the output is ``x_t / sigma``, for which ``sum_i sigma_i / 2 |theta_i - theta*|^2`` is
+at most the dual gap, not ``v_t / sigma`` (trap T14). The certificate's dual point is ``v_t``: it is
+feasible like ``x_t``, and an average like ``x_t`` remembers old coefficients for O(t) iterations
+while a proximal step forgets them at once (docs/algorithms/ns-adfs.md has what both certify).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from adfs.algorithms.base import (
+    Counts,
+    Matrix,
+    Method,
+    Setting,
+    Vector,
+    exchange_counts,
+    register,
+    require_non_smooth,
+)
+from adfs.algorithms.dual_start import dual_start
+from adfs.errors import ParameterError
+from adfs.kernels import convex
+from adfs.kernels.memory import aligned_zeros
+from adfs.problems.finite_sum import Problem
+from adfs.schedule.clock import Clock
+from adfs.schedule.events import Events
+from adfs.schedule.law import Drawer
+from adfs.theory.non_smooth import NonSmoothParameters
+
+
+@dataclass
+class NsAdfsState:
+    """Where a run stands: ``A_t``, a line a sample, the centres' rows."""
+
+    growth: float
+    lines: Matrix
+    pairs: Matrix
+
+
+class NsAdfs:
+    """Algorithm 3 on one problem with one choice of parameters."""
+
+    def __init__(self, problem: Problem, parameters: NonSmoothParameters) -> None:
+        require_non_smooth("ns-adfs", problem)
+        self.problem, self.parameters = problem, parameters
+        self.network = convex.ConvexNetwork(
+            edges=parameters.edges,
+            edge_eta=parameters.edge_eta,
+            edge_push=parameters.edge_push,
+            inverse_sigma=1.0 / problem.sigma,
+            offsets=problem.offsets,
+            loss=problem.loss.code,
+            smoothness=parameters.smoothness,
+        )
+        self._messages = np.empty((2, problem.n_features))
+
+    def init(self, theta: Vector | None = None) -> NsAdfsState:
+        """``x_0 = v_0 = 0``; from a model, a dual point that belongs to it instead."""
+        problem = self.problem
+        state = NsAdfsState(
+            self.parameters.start,
+            self._lines(),
+            aligned_zeros(problem.n_nodes, 2 * problem.n_features),
+        )
+        if theta is not None:
+            _, state.lines[:, convex.VALUE], state.pairs[:, ::2] = dual_start(problem, theta)
+        return state
+
+    def _lines(self) -> Matrix:
+        problem, chosen = self.problem, self.parameters
+        lines = aligned_zeros(problem.n_samples, convex.LINE)
+        lines[:, convex.NORM2] = problem.squared_norms
+        lines[:, convex.LABEL] = problem.labels
+        lines[:, convex.WEIGHT] = problem.weights
+        per_sample = np.repeat(1.0 / chosen.p_sample, np.diff(problem.offsets))
+        lines[:, convex.PUSH] = per_sample
+        lines[:, convex.ETA] = per_sample * np.repeat(chosen.mu2, np.diff(problem.offsets))
+        return lines
+
+    def step(self, state: NsAdfsState, events: Events) -> NsAdfsState:
+        """Run the events, in place."""
+        state.growth = convex.run_events(
+            state.growth, events.which, events.sample, self.problem.rows, state.lines, state.pairs,
+            self.network, self._messages,
+        )  # fmt: skip
+        return state
+
+    def nodes(self, state: NsAdfsState) -> tuple[Matrix, Matrix]:
+        """Centre rows of ``x_t`` and ``v_t``."""
+        v = state.pairs[:, ::2].copy()
+        return v + state.pairs[:, 1::2] / state.growth, v
+
+    def virtual(self, state: NsAdfsState) -> tuple[Vector, Vector]:
+        """Coefficients of ``x_t`` and ``v_t`` at the virtual nodes, each on its own row."""
+        v = state.lines[:, convex.VALUE].copy()
+        return v + state.lines[:, convex.LAG] / state.growth, v
+
+    def output(self, state: NsAdfsState) -> Matrix:
+        """``theta_i = x_t^(i) / sigma_i``."""
+        return self.nodes(state)[0] / self.problem.sigma[:, None]
+
+    def second_output(self, state: NsAdfsState) -> Matrix:
+        """``v_t^(i) / sigma_i``, whose mean is the model built from the certificate's duals."""
+        return self.nodes(state)[1] / self.problem.sigma[:, None]
+
+    def duals(self, state: NsAdfsState, node: int) -> Vector:
+        """Virtual coefficients of ``v_t``: the dual point of the certificate."""
+        return state.lines[self.problem.node_rows(node), convex.VALUE].copy()
+
+    def counts(self, events: Events) -> Counts:
+        """An exchange is two messages of d numbers."""
+        return exchange_counts(events, len(self.network.edges), self.problem.n_features)
+
+
+@register("ns-adfs")
+def prepare(problem: Problem, setting: Setting) -> Method:
+    """Algorithm 3 with its schedule and its clock."""
+    require_non_smooth("ns-adfs", problem)
+    chosen = _parameters(problem, setting)
+    clock = Clock(chosen.edges, problem.n_nodes, setting.delays, setting.clock)
+    return Method(
+        NsAdfs(problem, chosen), Drawer(chosen, setting.seed), clock, chosen.rho, chosen,
+        shortest=max(2_000, problem.n_samples),
+    )  # fmt: skip
+
+
+def _parameters(problem: Problem, setting: Setting) -> NonSmoothParameters:
+    if isinstance(setting.rule, str):
+        return NonSmoothParameters.choose(
+            problem, setting.rule, setting.tau, setting.clock, setting.delays
+        )  # fmt: skip
+    if not isinstance(setting.rule, NonSmoothParameters):
+        raise ParameterError(
+            f"parameters={type(setting.rule).__name__} is not for 'ns-adfs'; choose paper, tuned "
+            "or NonSmoothParameters.choose(problem, ...)."
+        )
+    if setting.rule.reach.squared_norms is not problem.squared_norms:
+        raise ParameterError("These parameters were chosen for another problem; choose again.")
+    return setting.rule

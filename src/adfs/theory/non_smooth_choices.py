@@ -1,0 +1,139 @@
+"""The rules that choose parameters of NS-ADFS: paper and tuned."""
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adfs.errors import ParameterError
+from adfs.graphs.topology import Topology
+from adfs.problems.dual_points import dual_point
+from adfs.schedule.clock import CLOCKS
+from adfs.schedule.delays import Delays
+from adfs.theory.choices import check_p_comm, gamma_tilde
+from adfs.theory.non_smooth import NonSmoothParameters, Reach
+from adfs.theory.parameters import edge_roots
+from adfs.theory.spectral import EDGE_MU2
+from adfs.theory.tuning import P_COMM_RANGE, TimeCurve
+
+if TYPE_CHECKING:
+    from adfs.problems.finite_sum import Problem
+
+Vector = NDArray[np.float64]
+
+RULES = ("paper", "tuned")
+N_SHARES = 60  # values of p_comm that are compared
+FLOW = 0.25  # measured: the share of Theorem 4's flow term that a run shows (docs/algorithms)
+
+
+class Setting(NamedTuple):
+    """What every rule starts from."""
+
+    topology: Topology
+    reach: Reach
+    delays: Delays
+    clock: str
+
+    @property
+    def tau(self) -> float:
+        """Mean time of a communication."""
+        return float(np.mean(self.delays.tau))
+
+
+def choose(
+    problem: "Problem",
+    how: str,
+    tau: float,
+    clock: str,
+    delays: Delays | None,
+    p_comm: float | None,
+) -> NonSmoothParameters:
+    """See `NonSmoothParameters.choose`."""
+    if how not in RULES:
+        raise ParameterError(
+            f"parameters={how!r} is not a rule of 'ns-adfs'; choose one of {', '.join(RULES)}."
+        )
+    if clock not in CLOCKS:
+        raise ParameterError(f"clock={clock!r} is unknown; choose one of {', '.join(CLOCKS)}.")
+    if p_comm is not None:
+        check_p_comm(p_comm, problem.topology)
+    setting = Setting(problem.topology, Reach.of(problem), delays or Delays(tau=tau), clock)
+    if problem.n_nodes == 1:
+        return single_node(setting, how)
+    return paper(setting, p_comm) if how == "paper" else tuned(setting, problem, p_comm)
+
+
+def single_node(setting: Setting, how: str) -> NonSmoothParameters:
+    """n = 1: no edge, and iterates do not depend on ``mu_ij^2``, so that is 1 (SPEC 2.5)."""
+    return NonSmoothParameters(
+        how, setting.topology, setting.reach, np.ones(1), np.empty(0), np.ones(1),
+        setting.tau, setting.clock,
+    )  # fmt: skip
+
+
+def paper(setting: Setting, p_comm: float | None = None) -> NonSmoothParameters:
+    """Appendix B.5: ``mu_ij^2 = lambda_min / (1 + m)``, even probabilities of each kind.
+
+    Where shards differ, ``m`` is the largest.
+    """
+    topology, counts = setting.topology, setting.reach.live_counts
+    m = int(counts.max())
+    if p_comm is None:
+        p_comm = min(0.5, 1.0 / (1.0 + np.sqrt(gamma_tilde(topology) * m**2 / (2.0 * (1.0 + m)))))
+    mu2 = np.full(topology.n_nodes, EDGE_MU2 * topology.spectrum.lambda_min / (1.0 + m))
+    return NonSmoothParameters(
+        "paper", topology, setting.reach, mu2,
+        np.full(topology.n_edges, p_comm / topology.n_edges),
+        (1.0 - p_comm) * counts / counts.sum(), setting.tau, setting.clock,
+    )  # fmt: skip
+
+
+def tuned(setting: Setting, problem: "Problem", p_comm: float | None = None) -> NonSmoothParameters:
+    """Every edge of the augmented graph at its limit ``sqrt(M R) / p = S``; the best ``p_comm``.
+
+    With ``p_ij`` even, ``mu_ij^2 = S^2 sigma_i p_ij^2``. Theorem 4's leading constant is then
+
+        S^2 |lambda*|^2 = V / (1 - p_comm)^2 + C / p_comm^2,
+
+    ``V = N^2 sum_ij c^2 |x|^2 / sigma_i``, ``C = (sum sqrt(M R))^2`` times the energy of the flow
+    that the network must carry. Iterations grow as its root, and the clock says what one takes.
+    """
+    if p_comm is None:
+        ratio = FLOW * flow_ratio(setting, problem)
+        seconds = TimeCurve(lambda p: _at_limit(setting, p), setting)
+        grid = np.geomspace(*P_COMM_RANGE, N_SHARES)
+        times = [seconds(p) * np.hypot(1.0 / (1.0 - p), ratio / p) for p in grid]
+        p_comm = float(grid[np.argmin(times)])
+    return _at_limit(setting, p_comm)
+
+
+def _at_limit(setting: Setting, p_comm: float) -> NonSmoothParameters:
+    topology, reach = setting.topology, setting.reach
+    roots = edge_roots(topology, reach.sigma)
+    p_sample = (1.0 - p_comm) / reach.live_counts.sum()
+    mu2 = (roots.sum() / p_comm) ** 2 * reach.sigma * p_sample**2
+    return NonSmoothParameters(
+        "tuned", topology, reach, mu2, p_comm * roots / roots.sum(), p_sample * reach.live_counts,
+        setting.tau, setting.clock,
+    )  # fmt: skip
+
+
+def flow_ratio(setting: Setting, problem: "Problem") -> float:
+    """``sqrt(C / V)`` for the duals that belong to the model 0: what is known before a run."""
+    topology, reach = setting.topology, setting.reach
+    demand = dual_point(problem, np.zeros(problem.n_features)).demand(reach.sigma)
+    roots = edge_roots(topology, reach.sigma)
+    flow = roots.sum() ** 2 * flow_energy(topology, demand)
+    samples = reach.live_counts.sum() ** 2 * float(np.sum(reach.totals / reach.sigma))
+    return float(np.sqrt(flow / samples))
+
+
+def flow_energy(topology: Topology, demand: Vector) -> float:
+    """``sum |lambda_kl|^2`` of the least flow that meets ``demand``: ``demand . Lap^+ demand``.
+
+    Rows of ``demand`` sum to zero, so the Laplacian with its last node grounded gives potentials.
+    """
+    from scipy.sparse.linalg import splu
+
+    grounded = (EDGE_MU2 * topology.laplacian()).tocsc()[:-1, :-1]
+    return float(np.sum(demand[:-1] * splu(grounded).solve(demand[:-1])))
