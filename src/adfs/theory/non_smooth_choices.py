@@ -23,7 +23,6 @@ Vector = NDArray[np.float64]
 
 RULES = ("paper", "tuned")
 N_SHARES = 60  # values of p_comm that are compared
-FLOW = 0.25  # measured: the share of Theorem 4's flow term that a run shows (docs/algorithms)
 
 
 class Setting(NamedTuple):
@@ -99,7 +98,7 @@ def tuned(setting: Setting, problem: "Problem", p_comm: float | None = None) -> 
     that the network must carry. Iterations grow as its root, and the clock says what one takes.
     """
     if p_comm is None:
-        ratio = FLOW * flow_ratio(setting, problem)
+        ratio = flow_ratio(setting, problem)
         seconds = TimeCurve(lambda p: _at_limit(setting, p), setting)
         grid = np.geomspace(*P_COMM_RANGE, N_SHARES)
         times = [seconds(p) * np.hypot(1.0 / (1.0 - p), ratio / p) for p in grid]
