@@ -15,6 +15,7 @@ from pathlib import Path
 
 import event_cost
 import memory
+import non_smooth
 import non_smooth_event
 import single_node
 import sparse_scaling
@@ -54,6 +55,7 @@ BENCHMARKS = {
     "event cost against the floor": event_cost.main,
     "events per second against the authors' code": throughput.main,
     "event without smoothness against an ADFS event": non_smooth_event.main,
+    "hinge: certificates, rules, liblinear": non_smooth.main,
     "sparse rows: cost against d": sparse_scaling.main,
     "memory": memory.main,
     "start-up": startup.main,
