@@ -1,11 +1,10 @@
-"""A certified minimiser by Newton's method on the whole sum: the yardstick of all methods."""
+"""A certified minimiser of the whole sum, by second-order methods: the yardstick of all methods."""
 
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from adfs.errors import ParameterError
 from adfs.kernels import certificate
 from adfs.kernels.rows import CsrRows
 from adfs.problems.shards import Vector, slice_rows
@@ -30,12 +29,16 @@ class Optimum(NamedTuple):
 
 
 def find_optimum(problem: "Problem") -> Optimum:
+    """Newton's method where the loss is smooth, interior points of the dual where it is not."""
+    if problem.loss.smooth:
+        return _minimise_smooth(problem)
+    from adfs.problems.box_dual import minimise_non_smooth
+
+    return minimise_non_smooth(problem)
+
+
+def _minimise_smooth(problem: "Problem") -> Optimum:
     """Damped (semi-smooth) Newton until the gap ``|grad F|^2 / (2 sum sigma)`` stops shrinking."""
-    if not problem.loss.smooth:
-        raise ParameterError(
-            f"loss {problem.loss.name!r} is not smooth, so Newton's method cannot certify its "
-            "optimum; choose logistic, squared, squared_hinge, smoothed_hinge or huber."
-        )
     theta = np.zeros(problem.n_features)
     objective, gradient = problem.objective_and_gradient(theta)
     for _ in range(MAX_STEPS):

@@ -46,11 +46,12 @@ class Drawer:
 
     def draw(self, start: int, stop: int) -> Events:
         """Events ``start`` to ``stop``."""
-        which = np.empty(stop - start, np.int32)
+        which = np.zeros(stop - start, np.int32)  # one node alone: nothing to draw
         sample = np.full(stop - start, -1, np.int32)
         # Hashing wraps around 2^64, which NumPy reports when kernels run uncompiled.
         with np.errstate(over="ignore"):
-            sampling.draw_which(which, start, self._key, self._table)
+            if len(self._table) > 1:
+                sampling.draw_which(which, start, self._key, self._table)
             if self._with_samples:
                 sampling.draw_samples(
                     sample, which, start, self.n_edges, self._node_keys, self._tables, self._offsets
