@@ -21,6 +21,7 @@ from adfs.kernels.scalar import ABSOLUTE, HUBER, LOGISTIC, SQUARED, SQUARED_HING
 
 MAX_STEPS = 200
 CLOSE = 6e-3  # a fifth-order step from within this reach is exact to rounding (2e-16)
+WITHIN = 0.3  # from within this reach, two such steps are enough, the first with an exact p after it
 NEAR = 1.0  # where the fifth-order step beats Halley's
 SURE = 1e-9  # below, a remembered p has lost digits to the sum it was kept in
 
@@ -56,10 +57,43 @@ def logistic_prox(w, q, eta, target, m, p):
         slope = eta + k * spread
         inverse = 1.0 / slope
         newton = (k * p + target - eta * m) * inverse
-        if abs(newton) * (slope + abs(k) * spread) <= CLOSE * slope:
+        reach = abs(newton) * (slope + abs(k) * spread)
+        if reach <= WITHIN * slope:
             step = fifth_order_step(newton, k * inverse, p, spread)
-            return moved_sigmoid(p, spread, step), m + step
+            if reach <= CLOSE * slope:
+                return moved_sigmoid(p, spread, step), m + step
+            return second_step(k, eta, target, m + step, carried_sigmoid(p, step))
     return logistic_search(k, eta, target, m, p)
+
+
+@njit(cache=True, _nrt=False, forceinline=True)
+def second_step(k, eta, target, m, p):
+    """The same from a margin and its ``p`` that one step has brought near."""
+    spread = p * (1.0 - p)
+    slope = eta + k * spread
+    inverse = 1.0 / slope
+    newton = (k * p + target - eta * m) * inverse
+    if abs(newton) * (slope + abs(k) * spread) <= CLOSE * slope:
+        step = fifth_order_step(newton, k * inverse, p, spread)
+        return moved_sigmoid(p, spread, step), m + step
+    return logistic_search(k, eta, target, m, p)
+
+
+@njit(cache=True, _nrt=False, forceinline=True)
+def carried_sigmoid(p, d):
+    """``sigmoid(-(m + d))`` from ``p = sigmoid(-m)``, to rounding for ``|d| <= WITHIN``.
+
+    It is ``p E / (1 + p (E - 1))`` with ``E = exp(-d)``: so near to zero the exponential is a short
+    series, summed in pairs so that the processor need not wait for each term.
+    """
+    x = -d
+    x2 = x * x
+    x4 = x2 * x2
+    first = (1.0 + x * (1 / 2)) + x2 * (1 / 6 + x * (1 / 24))
+    middle = (1 / 120 + x * (1 / 720)) + x2 * (1 / 5040 + x * (1 / 40320))
+    last = (1 / 362880 + x * (1 / 3628800)) + x2 * (1 / 39916800 + x * (1 / 479001600))
+    grown = x * (first + x4 * (middle + x4 * last))
+    return (p + p * grown) / (1.0 + p * grown)
 
 
 @njit(cache=True, _nrt=False)
@@ -71,9 +105,12 @@ def logistic_search(k, eta, target, m, p):
     """
     low = (target + min(0.0, k)) / eta
     high = (target + max(0.0, k)) / eta
-    if m == 0.0:
-        p = 0.5
     known = SURE < p < 1.0 and low <= m <= high
+    if m == 0.0:  # never visited: nothing is remembered
+        p = 0.5
+        known = low <= 0.0 <= high
+        if high - low <= NEAR:
+            m, known = 0.5 * (low + high), False
     m = min(high, max(low, m))
     previous = high - low
     spread = p * (1.0 - p)
@@ -105,6 +142,9 @@ def logistic_search(k, eta, target, m, p):
                 return p, m
         previous = abs(step)
         m += step
+        if previous <= WITHIN:
+            p, known = carried_sigmoid(p, step), True
+            spread = p * (1.0 - p)
     return p, m
 
 
