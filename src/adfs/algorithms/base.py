@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,6 @@ from adfs.schedule.events import Events
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 S = TypeVar("S")
-S_contra = TypeVar("S_contra", contravariant=True)
 
 
 class Counts(NamedTuple):
@@ -43,6 +42,8 @@ class Algorithm(Protocol[S]):
     """What an algorithm is. It owns no loop, clock, log or socket.
 
     A move consumes a block of the schedule; cutting the schedule elsewhere never changes a bit.
+    One that has another model to offer, which sometimes has the smaller certificate, says so by a
+    method ``second_output`` beside ``output``.
     """
 
     def init(self, theta: Vector | None = None) -> S:
@@ -63,15 +64,6 @@ class Algorithm(Protocol[S]):
 
     def counts(self, events: Events) -> Counts:
         """What the events cost."""
-        ...
-
-
-@runtime_checkable
-class SecondOutput(Protocol[S_contra]):
-    """An algorithm with another model to offer, which sometimes has the smaller certificate."""
-
-    def second_output(self, state: S_contra) -> Matrix:
-        """``theta``, one row a node."""
         ...
 
 

@@ -123,8 +123,8 @@ def _refuse_disconnected(n_nodes: int, edges: Edges) -> None:
 
 def components(n_nodes: int, edges: Edges) -> tuple[int, NDArray[np.int32]]:
     """Number of connected components, and the component of each node."""
-    if len(edges) > (n_nodes - 1) * (n_nodes - 2) // 2:
-        # More edges than a complete graph that leaves one node out: no search is needed.
+    if n_nodes == 1 or len(edges) > (n_nodes - 1) * (n_nodes - 2) // 2:
+        # One node, or more edges than a complete graph that leaves one out: no search is needed.
         return 1, np.zeros(n_nodes, dtype=np.int32)
     from scipy.sparse.csgraph import connected_components
 

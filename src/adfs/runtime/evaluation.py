@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from adfs.algorithms.base import Algorithm, Matrix, SecondOutput, Vector
+from adfs.algorithms.base import Algorithm, Matrix, Vector
 from adfs.problems.certificates import Certificate, certify, certify_nodes
 from adfs.problems.finite_sum import Problem
 from adfs.runtime.objectives import objectives
@@ -29,9 +29,10 @@ class Reading(NamedTuple):
 def read(problem: Problem, algorithm: Algorithm[Any], state: Any) -> Reading:
     """Evaluate a state; of two models that an algorithm offers, the one that certifies better."""
     found = _read(problem, algorithm, state, algorithm.output(state))
-    if not isinstance(algorithm, SecondOutput):
+    second_output = getattr(algorithm, "second_output", None)
+    if second_output is None:
         return found
-    other = _read(problem, algorithm, state, algorithm.second_output(state))
+    other = _read(problem, algorithm, state, second_output(state))
     return other if other.duality_gap < found.duality_gap else found
 
 
