@@ -7,7 +7,7 @@ export ADFS_DATA ?= $(if $(wildcard $(DATA)),$(DATA),)
 
 # Kernels as plain Python: what the compiler hides (wrong types, out-of-bounds) shows here.
 UNCOMPILED := $(addprefix tests/unit/test_,$(addsuffix .py,losses prox rows sampling certificates \
-	primal_prox minibatch gossip dual_gradient pairs_clock))
+	primal_prox minibatch gossip dual_gradient pairs_clock apcg))
 
 .PHONY: demo test check bench figures clean
 

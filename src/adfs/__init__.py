@@ -20,6 +20,12 @@ _HOMES = {
     "Result": "adfs.runtime.solve",
     "compare": "adfs.bench.compare",
     "Comparison": "adfs.bench.comparison",
+    "apcg": "adfs.coordinate.apcg",
+    "Quadratic": "adfs.coordinate.quadratics",
+    "LeastSquares": "adfs.coordinate.quadratics",
+    "SmoothFunction": "adfs.coordinate.smooth",
+    "Penalty": "adfs.coordinate.penalties",
+    "ProxPenalty": "adfs.coordinate.penalties",
     "AdfsError": "adfs.errors",
 }
 _ROOMS = {

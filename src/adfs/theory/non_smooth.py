@@ -93,7 +93,7 @@ class NonSmoothParameters:
     >>> problem = adfs.Problem(shards, loss="hinge", topology=adfs.Topology.grid(2, 2))
     >>> parameters = adfs.NonSmoothParameters.choose(problem, how="paper")
     >>> round(parameters.p_comm, 4), round(parameters.start * parameters.smoothness)
-    (0.2588, 5451)
+    (0.2231, 7953)
     """
 
     how: str
