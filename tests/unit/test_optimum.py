@@ -7,7 +7,6 @@ from sklearn.linear_model import HuberRegressor, LogisticRegression, Ridge
 from sklearn.svm import LinearSVC
 
 import adfs
-from adfs.errors import ParameterError
 from adfs.losses import LOSSES
 from adfs.problems.certificates import certify
 from oracles import augmented
@@ -128,9 +127,3 @@ def test_one_sample_one_feature_has_an_optimum(loss):
     values = [problem.objective([theta]) for theta in grid]
     assert best.objective <= min(values) + 1e-12
     assert abs(grid[int(np.argmin(values))] - best.theta[0]) < 1e-3
-
-
-@pytest.mark.parametrize("loss", [name for name in LOSSES if name not in SMOOTH])
-def test_a_loss_that_is_not_smooth_is_refused(loss):
-    with pytest.raises(ParameterError, match=f"'{loss}' is not smooth, so Newton's method cannot"):
-        make_problem(loss).optimum()
