@@ -77,7 +77,10 @@ ARGUMENTS = {
         "The graph must be connected, but 100 draws",
     ),
     "loss unknown": (["--loss", "log"], "--loss: invalid choice: 'log' (choose from"),
-    "loss not smooth": (["--loss", "hinge"], "needs a smooth loss and 'hinge' is not"),
+    "loss not smooth": (
+        ["--loss", "hinge", "--algorithm", "adfs"],
+        "needs a smooth loss and 'hinge' is not; choose algorithm ns-adfs, or one of the losses",
+    ),
     "algorithm": (["--algorithm", "sgd"], "algorithm='sgd' is not known"),
     "rule": (["--parameters", "best"], "--parameters: invalid choice: 'best'"),
     "engine": (["--engine", "mpi"], "--engine mpi is not part of this version of adfs"),

@@ -373,9 +373,9 @@ def test_every_node_converges_to_the_common_model_not_only_their_mean():
 
 
 @pytest.mark.parametrize("loss", ["hinge", "absolute"])
-def test_a_loss_that_is_not_smooth_is_refused_with_a_sentence(loss):
-    with pytest.raises(ParameterError, match=f"'{loss}' .*; choose logistic, squared"):
-        solve(make_problem(loss))
+def test_a_loss_that_is_not_smooth_is_refused_by_adfs_with_a_sentence(loss):
+    with pytest.raises(ParameterError, match=f"'{loss}' .*; choose algorithm ns-adfs, or one of"):
+        solve(make_problem(loss), algorithm="adfs")
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from adfs.kernels.scalar import ABSOLUTE, HUBER, LOGISTIC, SQUARED, SQUARED_HING
 
 MAX_STEPS = 200
 CLOSE = 6e-3  # a fifth-order step from within this reach is exact to rounding (2e-16)
-WITHIN = 0.3  # from within this reach, two such steps are enough, the first with an exact p after it
+WITHIN = 0.3  # from within this reach two such steps are enough, with an exact p between them
 NEAR = 1.0  # where the fifth-order step beats Halley's
 SURE = 1e-9  # below, a remembered p has lost digits to the sum it was kept in
 
