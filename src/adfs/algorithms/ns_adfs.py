@@ -27,6 +27,7 @@ from adfs.algorithms.base import (
 from adfs.algorithms.dual_start import dual_start
 from adfs.errors import ParameterError
 from adfs.kernels import convex
+from adfs.kernels.edge import LINE
 from adfs.kernels.memory import aligned_zeros
 from adfs.problems.finite_sum import Problem
 from adfs.schedule.clock import Clock
@@ -75,7 +76,7 @@ class NsAdfs:
 
     def _lines(self) -> Matrix:
         problem, chosen = self.problem, self.parameters
-        lines = aligned_zeros(problem.n_samples, convex.LINE)
+        lines = aligned_zeros(problem.n_samples, LINE)
         lines[:, convex.NORM2] = problem.squared_norms
         lines[:, convex.LABEL] = problem.labels
         lines[:, convex.WEIGHT] = problem.weights

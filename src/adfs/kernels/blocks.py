@@ -11,16 +11,22 @@ from adfs.kernels.rows import prefetch_row
 AHEAD = 16  # events between asking for a row's memory and using it
 
 
+@njit(cache=True, _nrt=False, forceinline=True)
+def ask_ahead(k, which, sample, offsets, n_edges, lines_at, rows):
+    """Ask for the line and the row of the sample that event ``k`` will need, if it is local."""
+    if k < which.size and which[k] >= n_edges:
+        row = offsets[which[k] - n_edges] + sample[k]
+        prefetch(np.uintp(lines_at + row * (LINE * 8)))
+        prefetch_row(rows, row)
+
+
 @njit(cache=True, _nrt=False, nogil=True)
 def run_events(start, which, sample, rows, lines, centres, network, decay, messages):
     """Run iterations ``start, start + 1, ...`` of Algorithm 1, one for each event of the block."""
     n_edges = network.edges.shape[0]
     lines_at = lines.ctypes.data
     for k in range(which.size):
-        if k + AHEAD < which.size and which[k + AHEAD] >= n_edges:
-            row = network.offsets[which[k + AHEAD] - n_edges] + sample[k + AHEAD]
-            prefetch(np.uintp(lines_at + row * (LINE * 8)))
-            prefetch_row(rows, row)
+        ask_ahead(k + AHEAD, which, sample, network.offsets, n_edges, lines_at, rows)
         t = start + k
         if which[k] >= n_edges:
             node = which[k] - n_edges

@@ -14,15 +14,13 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from adfs.kernels.memory import prefetch
+from adfs.kernels.blocks import AHEAD, ask_ahead
 from adfs.kernels.prox import dual_prox
-from adfs.kernels.rows import prefetch_row, two_axpys, two_dots
+from adfs.kernels.rows import two_axpys, two_dots
 
 # Columns of a sample's line: the coefficients of v and of lag; then the constants |x|^2, label,
 # weight, 1 / p_ij and mu_ij^2 / p_ij.
 VALUE, LAG, NORM2, LABEL, WEIGHT, PUSH, ETA = range(7)
-LINE = 8
-AHEAD = 16  # events between asking for a row's memory and using it
 
 
 class ConvexNetwork(NamedTuple):
@@ -90,10 +88,7 @@ def run_events(growth, which, sample, rows, lines, pairs, network, messages):
     n_edges = network.edges.shape[0]
     lines_at = lines.ctypes.data
     for k in range(which.size):
-        if k + AHEAD < which.size and which[k + AHEAD] >= n_edges:
-            row = network.offsets[which[k + AHEAD] - n_edges] + sample[k + AHEAD]
-            prefetch(np.uintp(lines_at + row * (LINE * 8)))
-            prefetch_row(rows, row)
+        ask_ahead(k + AHEAD, which, sample, network.offsets, n_edges, lines_at, rows)
         a = next_weight(growth, network.smoothness)
         growth += a
         if which[k] >= n_edges:
