@@ -4,7 +4,16 @@ import numpy as np
 from numba import njit
 
 from adfs.kernels.rows import axpy, dot, norm2, two_axpys
-from adfs.kernels.scalar import clip, curvature, derivative, summary, value
+from adfs.kernels.scalar import (
+    ABSOLUTE,
+    HUBER,
+    SQUARED,
+    clip,
+    curvature,
+    derivative,
+    summary,
+    value,
+)
 
 
 @njit(cache=True, _nrt=False, nogil=True)
@@ -72,8 +81,11 @@ def gap_at_zero(code, labels, weights, squared_norms, first, last):
     """What ``gap_pass`` returns at ``theta = 0`` and ``c = 0``, without reading the rows."""
     total = 0.0
     gaps = 0.0
+    targets = code == SQUARED or code == HUBER or code == ABSOLUTE
+    loss, _, gap = summary(code, 0.0, 1.0, 0.0)  # of both classes, where there are two
     for row in range(first, last):
-        loss, _, gap = summary(code, 0.0, labels[row], 0.0)
+        if targets:
+            loss, _, gap = summary(code, 0.0, labels[row], 0.0)
         total += weights[row] * loss
         if squared_norms[row] > 0.0:
             gaps += weights[row] * gap

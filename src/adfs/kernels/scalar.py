@@ -201,12 +201,12 @@ def relative_divergence(x):
         return 1.0
     if abs(x) > 0.05:
         return (1.0 + x) * math.log1p(x) - x
-    # Horner on sum_k (-x)^k / (k (k - 1)), as many terms as the size of x asks for.
-    total = 0.0
+    # sum_k (-x)^k / (k (k - 1)), as many terms as the size of x asks for; even and odd ones apart,
+    # so that the processor need not wait for each.
+    y = x * x
     if abs(x) <= 2e-3:
-        for k in range(7, 1, -1):
-            total = total * -x + 1.0 / (k * (k - 1.0))
-    else:
-        for k in range(14, 1, -1):
-            total = total * -x + 1.0 / (k * (k - 1.0))
-    return x * x * total
+        return y * ((1 / 2 + y * (1 / 12 + y / 30)) - x * (1 / 6 + y * (1 / 20 + y / 42)))
+    low = 1 / 2 + y * (1 / 12 + y * (1 / 30 + y / 56))
+    even = low + y * y * y * y * (1 / 90 + y * (1 / 132 + y / 182))
+    odd = 1 / 6 + y * (1 / 20 + y * (1 / 42 + y * (1 / 72 + y * (1 / 110 + y / 156))))
+    return y * (even - x * odd)

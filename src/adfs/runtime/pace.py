@@ -38,7 +38,8 @@ class ToTolerance:
     """As few looks as the stop needs: for people who want the model.
 
     As many events as the remaining factors e need at the slope seen last, which lies between once
-    and twice theory's (docs/tuning.md); at least one and at most eight of theory's factors e.
+    and twice theory's (docs/tuning.md); at least one and at most eight of theory's factors e. No
+    margin: one more look now and then costs less than going too far every time.
     """
 
     def __init__(self, rho: float, tol: float, shortest: int) -> None:
@@ -50,7 +51,7 @@ class ToTolerance:
         left = math.log(error / self.tol)
         slope = (self._last[1] - left) / max(1, spent.iteration - self._last[0])
         self._last = (spent.iteration, left)
-        events = 1.1 * left / min(2.0 * self.rho, max(self.rho, slope))
+        events = left / min(2.0 * self.rho, max(self.rho, slope))
         within = min(8.0 / self.rho, max(1.0 / self.rho, events))
         return max(self.shortest, math.ceil(within))
 
