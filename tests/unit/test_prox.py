@@ -118,9 +118,10 @@ def test_the_logistic_prox_has_ten_relative_digits_in_both_tails(ratio):
                     assert abs(-b * c / w - p) <= noise * p, (margin, warm, known)
 
 
+@pytest.mark.parametrize("reach", [prox.CLOSE, 0.03, 0.1, prox.WITHIN])
 @pytest.mark.parametrize("ratio", [1e-6, 0.01, 0.3, 0.999, 1.9, 30.0])
-def test_the_last_step_is_exact_to_rounding_from_as_far_as_it_is_trusted(ratio):
-    """A wrong coefficient of its series would show as 1e-13 or more."""
+def test_the_last_steps_are_exact_to_rounding_from_as_far_as_they_are_trusted(ratio, reach):
+    """One step from near, two from the middle: a wrong coefficient would show as 1e-13 or more."""
     w, q = 1.0, 2.3
     eta = ratio * smoothness("logistic", w, q)
     k = q * w - 4 * eta
@@ -130,7 +131,7 @@ def test_the_last_step_is_exact_to_rounding_from_as_far_as_it_is_trusted(ratio):
         exact = float(precise_margin(w, q, eta, u))
         slope = eta + k * p * (1 - p)
         noise = 1e-15 * (eta * (abs(margin) + 4) + q * w * p) / slope
-        far = 0.95 * prox.CLOSE / (1.0 + abs(k) * p * (1 - p) / slope)
+        far = 0.95 * reach / (1.0 + abs(k) * p * (1 - p) / slope)
         for start in (margin - far, margin + far):
             known = 1.0 / (1.0 + math.exp(start))
             found, s = prox.dual_prox(scalar.LOGISTIC, 1.0, w, q, eta, u, start, -known)
@@ -188,17 +189,22 @@ def test_a_good_start_costs_at_most_one_exponential_and_an_absurd_one_a_few_doze
         assert count_exponentials(monkeypatch, w, q, eta, u, start, 0.0) == 1
         if abs(margin) < 10:  # beyond, a remembered p has too few digits
             assert count_exponentials(monkeypatch, w, q, eta, u, start, known) == 0
+        if abs(margin) < 10 and ratio <= 1.0:  # for larger eta the slope can be next to nothing
+            middle = margin + 0.05
+            known = 1.0 / (1.0 + math.exp(middle))
+            assert count_exponentials(monkeypatch, w, q, eta, u, middle, known) == 0
         for absurd in STARTS:
             assert count_exponentials(monkeypatch, w, q, eta, u, absurd, 0.0) <= 60
 
 
-def test_many_steps_from_one_pair_to_the_next_do_not_drift():
+@pytest.mark.parametrize("size", [5e-4, 0.05])
+def test_many_steps_from_one_pair_to_the_next_do_not_drift(size):
     """The pair (s, c) feeds the next step; after 20,000 of them it still is one of the sigmoid."""
     rng = np.random.default_rng(0)
     w, q, eta = 1.3, 0.8, 0.3
     s, c, margin = 0.0, 0.0, 0.5
     for _ in range(20_000):
-        margin += 5e-4 * rng.normal()
+        margin = min(3.0, max(-3.0, margin + size * rng.normal()))
         u = eta * margin + (q - 4 * eta / w) * w * literal.derivative("logistic", margin, 1.0)
         c, s = prox.dual_prox(scalar.LOGISTIC, 1.0, w, q, eta, u, s, c / w)
     assert c == pytest.approx(w * literal.derivative("logistic", margin, 1.0), rel=1e-12)

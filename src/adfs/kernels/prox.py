@@ -22,6 +22,7 @@ from adfs.kernels.scalar import ABSOLUTE, HUBER, LOGISTIC, SQUARED, SQUARED_HING
 MAX_STEPS = 200
 CLOSE = 6e-3  # a fifth-order step from within this reach is exact to rounding (2e-16)
 WITHIN = 0.3  # from within this reach two such steps are enough, with an exact p between them
+NEXT = 5e-6  # where a step with two terms is exact to rounding: the cube of this
 NEAR = 1.0  # where the fifth-order step beats Halley's
 SURE = 1e-9  # below, a remembered p has lost digits to the sum it was kept in
 
@@ -68,14 +69,15 @@ def logistic_prox(w, q, eta, target, m, p):
 
 @njit(cache=True, _nrt=False, forceinline=True)
 def second_step(k, eta, target, m, p):
-    """The same from a margin and its ``p`` that one step has brought near."""
+    """The same from a margin and its ``p`` that one step has brought so near that two terms do."""
     spread = p * (1.0 - p)
     slope = eta + k * spread
     inverse = 1.0 / slope
     newton = (k * p + target - eta * m) * inverse
-    if abs(newton) * (slope + abs(k) * spread) <= CLOSE * slope:
-        step = fifth_order_step(newton, k * inverse, p, spread)
-        return moved_sigmoid(p, spread, step), m + step
+    if abs(newton) * (slope + abs(k) * spread) <= NEXT * slope:
+        half = 0.5 * (1.0 - 2.0 * p)
+        step = newton * (1.0 + newton * (k * inverse * spread * half))
+        return p - spread * step * (1.0 - step * half), m + step
     return logistic_search(k, eta, target, m, p)
 
 
