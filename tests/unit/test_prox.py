@@ -192,9 +192,25 @@ def test_a_good_start_costs_at_most_one_exponential_and_an_absurd_one_a_few_doze
         if abs(margin) < 10 and ratio <= 1.0:  # for larger eta the slope can be next to nothing
             middle = margin + 0.05
             known = 1.0 / (1.0 + math.exp(middle))
-            assert count_exponentials(monkeypatch, w, q, eta, u, middle, known) == 0
+            assert count_exponentials(monkeypatch, w, q, eta, u, middle, known) == 1
         for absurd in STARTS:
             assert count_exponentials(monkeypatch, w, q, eta, u, absurd, 0.0) <= 60
+
+
+@pytest.mark.parametrize(("size", "accuracy"), [(0.005, 1e-7), (0.02, 1e-12), (0.1, 1e-12)])
+@pytest.mark.parametrize("ratio", [0.1, 1.0, 1.9])
+@pytest.mark.parametrize("start", [-40.0, -33.0, -16.0, 40.0])
+def test_a_margin_can_walk_out_of_a_tail_where_its_p_had_no_digits(start, ratio, size, accuracy):
+    w, q = 1.0, 2.0
+    eta = ratio * smoothness("logistic", w, q)
+    margin = start
+    c, s = 0.0, 0.0
+    while abs(margin) > 0.5:
+        margin -= math.copysign(size, start)
+        u = eta * margin - (q * w - 4 * eta) / (1.0 + math.exp(margin))
+        c, s = prox.dual_prox(scalar.LOGISTIC, 1.0, w, q, eta, u, s, c / w)
+    assert -c == pytest.approx(1.0 / (1.0 + math.exp(margin)), rel=accuracy)
+    assert s == pytest.approx(margin, rel=10 * accuracy)
 
 
 @pytest.mark.parametrize("size", [5e-4, 0.05])

@@ -21,10 +21,10 @@ from adfs.kernels.scalar import ABSOLUTE, HUBER, LOGISTIC, SQUARED, SQUARED_HING
 
 MAX_STEPS = 200
 CLOSE = 6e-3  # a fifth-order step from within this reach is exact to rounding (2e-16)
-WITHIN = 0.3  # from within this reach two such steps are enough, with an exact p between them
+WITHIN = 0.3  # from within this reach two steps are enough, with an exact p between them
 NEXT = 5e-6  # where a step with two terms is exact to rounding: the cube of this
 NEAR = 1.0  # where the fifth-order step beats Halley's
-SURE = 1e-9  # below, a remembered p has lost digits to the sum it was kept in
+SURE = 1e-9  # below, a remembered p or 1 - p has lost digits to the sum it was kept in
 
 
 @njit(cache=True, _nrt=False, forceinline=True)
@@ -53,8 +53,8 @@ def logistic_prox(w, q, eta, target, m, p):
     without an exponential.
     """
     k = q * w - 4.0 * eta
-    if p > SURE:
-        spread = p * (1.0 - p)
+    spread = p * (1.0 - p)
+    if spread > SURE:
         slope = eta + k * spread
         inverse = 1.0 / slope
         newton = (k * p + target - eta * m) * inverse
@@ -63,14 +63,20 @@ def logistic_prox(w, q, eta, target, m, p):
             step = fifth_order_step(newton, k * inverse, p, spread)
             if reach <= CLOSE * slope:
                 return moved_sigmoid(p, spread, step), m + step
-            return second_step(k, eta, target, m + step, carried_sigmoid(p, step))
+            return second_step(k, eta, target, m + step)
     return logistic_search(k, eta, target, m, p)
 
 
 @njit(cache=True, _nrt=False, forceinline=True)
-def second_step(k, eta, target, m, p):
-    """The same from a margin and its ``p`` that one step has brought so near that two terms do."""
-    spread = p * (1.0 - p)
+def second_step(k, eta, target, m):
+    """The same from a margin that one step has brought so near that two terms do.
+
+    Its ``p`` is computed anew, so that what steps lose in rounding does not add up.
+    """
+    e = math.exp(-abs(m))
+    near = 1.0 / (1.0 + e)
+    p = e * near if m >= 0.0 else near
+    spread = e * near * near
     slope = eta + k * spread
     inverse = 1.0 / slope
     newton = (k * p + target - eta * m) * inverse
@@ -79,23 +85,6 @@ def second_step(k, eta, target, m, p):
         step = newton * (1.0 + newton * (k * inverse * spread * half))
         return p - spread * step * (1.0 - step * half), m + step
     return logistic_search(k, eta, target, m, p)
-
-
-@njit(cache=True, _nrt=False, forceinline=True)
-def carried_sigmoid(p, d):
-    """``sigmoid(-(m + d))`` from ``p = sigmoid(-m)``, to rounding for ``|d| <= WITHIN``.
-
-    It is ``p E / (1 + p (E - 1))`` with ``E = exp(-d)``: so near to zero the exponential is a short
-    series, summed in pairs so that the processor need not wait for each term.
-    """
-    x = -d
-    x2 = x * x
-    x4 = x2 * x2
-    first = (1.0 + x * (1 / 2)) + x2 * (1 / 6 + x * (1 / 24))
-    middle = (1 / 120 + x * (1 / 720)) + x2 * (1 / 5040 + x * (1 / 40320))
-    last = (1 / 362880 + x * (1 / 3628800)) + x2 * (1 / 39916800 + x * (1 / 479001600))
-    grown = x * (first + x4 * (middle + x4 * last))
-    return (p + p * grown) / (1.0 + p * grown)
 
 
 @njit(cache=True, _nrt=False)
@@ -107,7 +96,7 @@ def logistic_search(k, eta, target, m, p):
     """
     low = (target + min(0.0, k)) / eta
     high = (target + max(0.0, k)) / eta
-    known = SURE < p < 1.0 and low <= m <= high
+    known = p * (1.0 - p) > SURE and low <= m <= high
     if m == 0.0:  # never visited: nothing is remembered
         p = 0.5
         known = low <= 0.0 <= high
@@ -144,9 +133,6 @@ def logistic_search(k, eta, target, m, p):
                 return p, m
         previous = abs(step)
         m += step
-        if previous <= WITHIN:
-            p, known = carried_sigmoid(p, step), True
-            spread = p * (1.0 - p)
     return p, m
 
 
