@@ -55,7 +55,9 @@ def run(method, n_events, theta=None):
 
 
 def long_enough(method):
-    """Events after which theory leaves nothing of the error."""
+    """Events after which theory leaves nothing of the error, or as many as make it small."""
+    if isinstance(method.parameters, adfs.NonSmoothParameters):
+        return math.ceil(30_000 / method.parameters.p_least)
     return math.ceil(60.0 / method.rho)
 
 
@@ -229,7 +231,7 @@ def test_a_model_to_start_from_is_a_better_start(name):
     method, problem = make(name)
     best = problem.optimum().theta
     near = best + 1e-6
-    budget = math.ceil(6.0 / method.rho)
+    budget = long_enough(method) // 10
     errors = [
         np.linalg.norm(method.algorithm.output(run(method, budget, start)) - best)
         for start in (None, near)

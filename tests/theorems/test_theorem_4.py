@@ -8,6 +8,7 @@ import pytest
 
 import adfs
 from adfs.algorithms.ns_adfs import NsAdfs
+from adfs.problems.dual_points import dual_point
 from adfs.schedule.delays import Delays
 from adfs.schedule.events import Events
 from adfs.theory.non_smooth import NonSmoothParameters, Reach
@@ -154,7 +155,8 @@ def test_the_tuned_rule_weighs_the_two_parts_of_theorem_4s_leading_constant(grap
     owner = np.repeat(np.arange(len(sigma)), [len(labels) for _, labels, _ in case.shards])
     v = len(c) ** 2 * np.sum(rows[len(sigma) :] ** 2 / sigma[owner, None])
     setting = Setting(case.problem.topology, Reach.of(case.problem), Delays(), "nonblocking")
-    ratio2 = flow_ratio(setting, case.problem) ** 2
+    demand = dual_point(case.problem, np.zeros(case.problem.n_features)).demand(sigma)
+    ratio2 = flow_ratio(setting, flow_energy(case.problem.topology, demand)) ** 2
     assert constant == pytest.approx(v * (1 / (1 - p_comm) ** 2 + ratio2 / p_comm**2), rel=1e-8)
 
 

@@ -139,6 +139,23 @@ def test_more_latency_and_less_disagreement_mean_fewer_messages():
     assert choose(apart, tau=5.0).p_comm > 2.0 * choose(even, tau=5.0).p_comm
 
 
+@pytest.mark.parametrize("tau", [0.1, 5.0])
+def test_nodes_that_agree_at_zero_still_talk(tau):
+    # The same design everywhere and targets far from zero: all duals of the model 0 are -1, so no
+    # node asks for anything, but at the optimum the residuals of each have signs of their own.
+    generator = np.random.default_rng(0)
+    corners = np.array(list(itertools.product([-1.0, 1.0], repeat=4)))
+    design = np.hstack([corners, np.ones((16, 1))])
+    shards = [
+        (design, 20 + corners @ generator.standard_normal(4) + generator.standard_normal(16))
+        for _ in range(9)
+    ]
+    topology = adfs.Topology.grid(3, 3)
+    problem = adfs.Problem(shards, loss="absolute", sigma=0.1, topology=topology)
+    assert adfs.NonSmoothParameters.choose(problem, tau=tau).p_comm > 0.01
+    assert time_to(problem, "tuned", tau) <= 1.05 * time_to(problem, "paper", tau)
+
+
 def test_one_node_has_no_edge():
     case = make_case("single", "hinge", sizes=[5])
     for rule in RULES:
@@ -185,6 +202,19 @@ def test_unknown_rules_clocks_and_other_peoples_parameters_are_refused():
         adfs.solve(problem, parameters=smooth)
     with pytest.raises(ParameterError, match="NonSmoothParameters instead of Parameters"):
         adfs.Parameters.choose(problem)
+    logistic = make_case("grid:2x2").problem
+    with pytest.raises(ParameterError, match=r"'logistic' is smooth.*Parameters\.choose"):
+        adfs.NonSmoothParameters.choose(logistic)
+    with pytest.raises(ParameterError, match="parameters=NonSmoothParameters is not for 'adfs'"):
+        adfs.solve(logistic, parameters=adfs.NonSmoothParameters.choose(problem))
+
+
+@pytest.mark.parametrize("sigma", [1e-300, 1e300])
+@pytest.mark.parametrize("graph", ["single", "path:2"])
+def test_a_sigma_whose_square_overflows_is_refused(graph, sigma):
+    problem = make_case(graph, "hinge", sigma=sigma, sizes=[3] * (1 + (graph != "single"))).problem
+    with pytest.raises(ParameterError, match=r"sigma=1e[-+]300 is outside \[1e-60, 1e\+60\]"):
+        adfs.solve(problem)
 
 
 def test_parameters_given_to_solve_are_those_that_run():

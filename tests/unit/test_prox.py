@@ -168,10 +168,11 @@ def count_exponentials(monkeypatch, *arguments):
             return math.exp(x)
 
     function = getattr(prox.logistic_prox, "py_func", prox.logistic_prox)
-    search = getattr(prox.logistic_search, "py_func", prox.logistic_search)
     with monkeypatch.context() as patch:
         patch.setitem(function.__globals__, "math", Counting)
-        patch.setitem(function.__globals__, "logistic_search", search)
+        for name in ("second_step", "logistic_search"):
+            source = getattr(prox, name)
+            patch.setitem(function.__globals__, name, getattr(source, "py_func", source))
         function(*arguments)
     return len(calls)
 

@@ -137,10 +137,15 @@ def prepare(problem: Problem, setting: Setting) -> Method:
 
 
 def _parameters(problem: Problem, setting: Setting) -> Parameters:
-    if not isinstance(setting.rule, Parameters):
+    if isinstance(setting.rule, str):
         return Parameters.choose(
             problem, setting.rule, setting.tau, setting.clock, setting.delays
         )  # fmt: skip
+    if not isinstance(setting.rule, Parameters):
+        raise ParameterError(
+            f"parameters={type(setting.rule).__name__} is not for 'adfs'; choose a rule such as "
+            "tuned, or Parameters.choose(problem, ...)."
+        )
     if setting.rule.conditioning is not problem.conditioning:
         raise ParameterError("These parameters were chosen for another problem; choose again.")
     return setting.rule

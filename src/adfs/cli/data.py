@@ -65,7 +65,7 @@ def read_sigma(args: argparse.Namespace, n_nodes: int) -> float:
         if not (0 < sigma < np.inf):
             raise ParameterError(
                 f"--sigma {sigma:g} must be a finite number > 0: without regularisation there is "
-                "no linear rate; try a small one such as 1e-3."
+                "no rate and no certificate; try a small one such as 1e-3."
             )
         return float(sigma)
     if not (0 < args.C < np.inf and 1.0 / (args.C * n_nodes) > 0):

@@ -163,7 +163,7 @@ def _checked_sigma(sigma: ArrayLike, n_nodes: int) -> Vector:
         worst = values[~(np.isfinite(values) & (values > 0))][0]
         raise ParameterError(
             f"sigma={worst:g} must be a finite number > 0: without regularisation there is no "
-            "linear rate. Try a small one such as 1e-3."
+            "rate and no certificate. Try a small one such as 1e-3."
         )
     return values
 

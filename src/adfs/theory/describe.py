@@ -40,5 +40,5 @@ def describe_non_smooth(parameters: "NonSmoothParameters") -> str:
         f"  p_R       {parameters.p_least:<12.6g} least p / R",
         f"  S         {math.sqrt(parameters.smoothness):<12.6g} {parameters.binding} binds",
         f"  A_0       {parameters.start:<12.6g} 3 / (S p_R)^2; the dual gap falls as 1 / A_t",
-        f"  rho       {parameters.rho:<12.6g} p_R / 500: sizes budgets, is no theorem",
+        f"  rho       {parameters.rho:<12.6g} p_R / 500 or less: sizes budgets, is no theorem",
     ])  # fmt: skip

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 Vector = NDArray[np.float64]
 
 VISITS_PER_EFOLD = 500.0
+LARGEST_RHO = 2e-7  # some 2e8 events for tol = 1e-6: small problems may be hard too
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,7 +210,7 @@ class NonSmoothParameters:
     @property
     def rho(self) -> float:
         """A rate that sizes budgets and is no theorem: for a factor e, 500 visits to a sample."""
-        return self.p_least / VISITS_PER_EFOLD
+        return min(LARGEST_RHO, self.p_least / VISITS_PER_EFOLD)
 
     def __str__(self) -> str:
         from adfs.theory.describe import describe_non_smooth

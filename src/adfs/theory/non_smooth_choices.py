@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from adfs.errors import ParameterError
 from adfs.graphs.topology import Topology
+from adfs.losses import names
 from adfs.problems.dual_points import dual_point
 from adfs.schedule.clock import CLOCKS
 from adfs.schedule.delays import Delays
@@ -22,7 +23,10 @@ if TYPE_CHECKING:
 Vector = NDArray[np.float64]
 
 RULES = ("paper", "tuned")
+SIGMA_RANGE = (1e-60, 1e60)
 N_SHARES = 60  # values of p_comm that are compared
+SLACK = 1.05  # the flow is a guess: of shares that are predicted this close, the largest is taken
+N_DEMANDS = 32  # random demands on the network
 
 
 class Setting(NamedTuple):
@@ -48,6 +52,12 @@ def choose(
     p_comm: float | None,
 ) -> NonSmoothParameters:
     """See `NonSmoothParameters.choose`."""
+    if problem.loss.smooth:
+        raise ParameterError(
+            f"loss {problem.loss.name!r} is smooth, so its parameters are those of "
+            "Parameters.choose, which have a linear rate; NonSmoothParameters are for the losses "
+            f"{' and '.join(names(smooth=False))}."
+        )
     if how not in RULES:
         raise ParameterError(
             f"parameters={how!r} is not a rule of 'ns-adfs'; choose one of {', '.join(RULES)}."
@@ -56,10 +66,22 @@ def choose(
         raise ParameterError(f"clock={clock!r} is unknown; choose one of {', '.join(CLOCKS)}.")
     if p_comm is not None:
         check_p_comm(p_comm, problem.topology)
+    _check_range(problem.sigma)
     setting = Setting(problem.topology, Reach.of(problem), delays or Delays(tau=tau), clock)
     if problem.n_nodes == 1:
         return single_node(setting, how)
     return paper(setting, p_comm) if how == "paper" else tuned(setting, problem, p_comm)
+
+
+def _check_range(sigma: Vector) -> None:
+    """Squares of ``1 / sigma`` enter the step sizes."""
+    low, high = SIGMA_RANGE
+    if not (low <= sigma.min() and sigma.max() <= high):
+        worst = sigma.min() if sigma.min() < low else sigma.max()
+        raise ParameterError(
+            f"sigma={worst:g} is outside [{low:g}, {high:g}], the range in which the steps of "
+            "NS-ADFS can be computed; scale the features."
+        )
 
 
 def single_node(setting: Setting, how: str) -> NonSmoothParameters:
@@ -98,11 +120,11 @@ def tuned(setting: Setting, problem: "Problem", p_comm: float | None = None) -> 
     that the network must carry. Iterations grow as its root, and the clock says what one takes.
     """
     if p_comm is None:
-        ratio = flow_ratio(setting, problem)
+        ratio = flow_ratio(setting, expected_energy(setting, problem))
         seconds = TimeCurve(lambda p: _at_limit(setting, p), setting)
         grid = np.geomspace(*P_COMM_RANGE, N_SHARES)
-        times = [seconds(p) * np.hypot(1.0 / (1.0 - p), ratio / p) for p in grid]
-        p_comm = float(grid[np.argmin(times)])
+        times = np.array([seconds(p) * np.hypot(1.0 / (1.0 - p), ratio / p) for p in grid])
+        p_comm = float(np.max(grid[times <= SLACK * times.min()]))
     return _at_limit(setting, p_comm)
 
 
@@ -117,14 +139,31 @@ def _at_limit(setting: Setting, p_comm: float) -> NonSmoothParameters:
     )  # fmt: skip
 
 
-def flow_ratio(setting: Setting, problem: "Problem") -> float:
-    """``sqrt(C / V)`` for the duals that belong to the model 0: what is known before a run."""
-    topology, reach = setting.topology, setting.reach
-    demand = dual_point(problem, np.zeros(problem.n_features)).demand(reach.sigma)
-    roots = edge_roots(topology, reach.sigma)
-    flow = roots.sum() ** 2 * flow_energy(topology, demand)
+def flow_ratio(setting: Setting, energy: float) -> float:
+    """``sqrt(C / V)`` for a flow of that energy, with every dual at its bound."""
+    reach = setting.reach
+    flow = edge_roots(setting.topology, reach.sigma).sum() ** 2 * energy
     samples = reach.live_counts.sum() ** 2 * float(np.sum(reach.totals / reach.sigma))
     return float(np.sqrt(flow / samples))
+
+
+def expected_energy(setting: Setting, problem: "Problem") -> float:
+    """Energy of the flow, as far as it can be guessed before a run.
+
+    The demand is that of the duals that belong to the model 0, or of duals with random signs if
+    that is larger: nodes that agree at 0 need not agree later.
+    """
+    demand = dual_point(problem, np.zeros(problem.n_features)).demand(problem.sigma)
+    given = flow_energy(setting.topology, demand)
+    return max(given, _random_energy(setting.topology, setting.reach))
+
+
+def _random_energy(topology: Topology, reach: Reach) -> float:
+    """Mean energy if every node asks for a sum of its samples with random signs."""
+    signs = np.random.default_rng(0).choice([-1.0, 1.0], (topology.n_nodes, N_DEMANDS))
+    demand = np.sqrt(reach.totals)[:, None] * signs
+    shares = reach.sigma / np.sum(reach.sigma)
+    return flow_energy(topology, demand - np.outer(shares, demand.sum(axis=0))) / N_DEMANDS
 
 
 def flow_energy(topology: Topology, demand: Vector) -> float:
