@@ -12,7 +12,7 @@ from adfs.problems.dual_points import dual_point
 from adfs.schedule.delays import Delays
 from adfs.schedule.events import Events
 from adfs.theory.non_smooth import NonSmoothParameters, Reach
-from adfs.theory.non_smooth_choices import RULES, Setting, flow_ratio
+from adfs.theory.non_smooth_choices import RULES, Setting, flow_energy, flow_ratio
 from non_smooth_for_tests import DualGap, Literal, literal, node_rows, run
 from oracles import algorithm3
 from problems_for_tests import make_case
