@@ -9,6 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 from adfs.coordinate.apcg import apcg
+from adfs.coordinate.choices import choose
 from adfs.coordinate.parameters import Sampler
 from adfs.coordinate.penalties import Penalty, ProxPenalty
 from adfs.coordinate.quadratics import LeastSquares, Quadratic
@@ -205,6 +206,26 @@ def test_a_restart_is_corollary_2_from_where_it_is(storage):
             assert_same(reading.x_t, start + x[:, 0])
 
 
+@pytest.mark.parametrize("storage", ["dense", "columns", "called"])
+def test_after_a_trial_it_is_corollary_1_from_where_the_trial_ended(storage):
+    H, b, *_ = quadratic("narrow")
+    psi, seen = PENALTIES["l1"], []
+    least = np.linalg.eigvalsh(H)[0] * 0.99
+    f, given = as_function("narrow", storage), {"p": "uniform", "sigma_A": least}
+    chosen = apcg(f, psi, tol=0.0, max_iter=0, form="strongly-convex", **given).parameters
+    first, last = math.ceil(2 / chosen.rho), math.ceil(2 / chosen.rho) + 100
+    apcg(f, psi, tol=0.0, max_iter=last, check_every=1, callback=seen.append, **given)
+    start = seen[first].x_t
+    H_, b_, prox = shifted(H, b, literal_prox(psi), start)
+    steps = oracle.strongly_convex(
+        literal_gradient(H_, b_), prox, (N, 1), chosen.R, chosen.p, chosen.rho, chosen.sigma_A,
+        Sampler(chosen.p, 0).draw(0, last)[first:],
+    )  # fmt: skip
+    for reading, (x, v) in zip(seen[first + 1 :], list(steps)[1:], strict=True):
+        assert_same(reading.x_t, start + x[:, 0])
+        assert_same(reading.v_t, start + v[:, 0])
+
+
 @pytest.mark.parametrize("b_0", [0.01, 7.0])
 def test_corollary_2_does_not_depend_on_b_0(b_0):
     H, b, *_ = quadratic("singular")
@@ -344,13 +365,13 @@ def energy_of(kind, name):
 def test_corollary_1_bounds_the_mean_and_its_rate(kind, name, p):
     energy = energy_of(kind, name)
     f = Quadratic(energy.H, energy.b)
-    chosen = apcg(f, energy.psi, p=p, tol=0.0, max_iter=0).parameters
-    assert chosen.form == "strongly-convex"
+    options = {"p": p, "form": "strongly-convex"}
+    chosen = apcg(f, energy.psi, tol=0.0, max_iter=0, **options).parameters
     step = math.ceil(1.5 / chosen.rho)
     energies = np.array([
         [
             energy.of_corollary_1(reading.x_t, reading.v_t, chosen)
-            for reading in readings(f, energy.psi, step, 8 * step, p=p, seed=seed)
+            for reading in readings(f, energy.psi, step, 8 * step, seed=seed, **options)
         ]
         for seed in range(24)
     ])  # fmt: skip
@@ -390,6 +411,39 @@ def test_corollary_2_bounds_the_mean(kind, name, p):
             assert above <= 2 / t**2 * start
 
 
+def flat_quadratic(size=40):
+    """H with eigenvalues i^-4 and ten zeros, and b in its range: hardly any curvature."""
+    generator = np.random.default_rng(0)
+    basis = np.linalg.qr(generator.standard_normal((size, size)))[0]
+    eigenvalues = np.where(np.arange(size) < 30, np.arange(1.0, size + 1) ** -4, 0.0)
+    H = basis * eigenvalues @ basis.T
+    return (H + H.T) / 2, H @ generator.standard_normal(size)
+
+
+@pytest.mark.parametrize("name", ["zero", "l1", "box"])
+@pytest.mark.parametrize("ratio", [1, 100], ids=["uniform", "skewed"])
+def test_corollary_2_falls_as_the_inverse_square_without_strong_convexity(ratio, name):
+    """Slope on a log-log plot from 50 / p_R on, where A_0 no longer counts, over 1.7 decades."""
+    H, b = flat_quadratic()
+    f = Quadratic(H, b)
+    psi = {"zero": Penalty(), "l1": Penalty(l1=1e-3), "box": Penalty(low=-0.5, high=0.5)}[name]
+    size = len(b)
+    p = np.geomspace(1.0, ratio, size) / np.geomspace(1.0, ratio, size).sum()
+    options = {"p": p, "form": "convex", "R": np.ones(size), "sigma_A": 0.0}
+    lowest = apcg(f, psi, tol=1e-13, max_iter=10**8, form="convex").objective
+    separable, step = psi.on(size), math.ceil(50 / p.min())
+    above = np.array([
+        [
+            f.value(reading.x_t) + separable.value(reading.x_t) - lowest
+            for reading in readings(f, psi, step, 50 * step, restart=False, seed=seed, **options)
+        ]
+        for seed in range(8)
+    ])  # fmt: skip
+    times = np.unique(np.geomspace(1, 50, 12).astype(int))
+    slope, _ = np.polyfit(np.log(times), np.log(above.mean(axis=0)[times]), 1)
+    assert slope <= -1.9
+
+
 def growths(chosen, n):
     """S^2 A_t / B_0 from Corollary 2's recursion."""
     values = [3 / min(p / r for p, r in zip(chosen.p, chosen.R, strict=True)) ** 2]
@@ -404,7 +458,7 @@ def test_corollary_1_holds_in_exact_expectation_over_the_first_two_samples(kind,
     """All pairs of coordinates, weighted: no luck with seeds."""
     energy = energy_of(kind, name)
     f, psi = Quadratic(energy.H, energy.b), energy.psi.on(N)
-    chosen = apcg(f, energy.psi, p=p, tol=0.0, max_iter=0).parameters
+    chosen = choose(f, psi.active, p, form="strongly-convex")
     expectation = np.zeros(2)
     for pair in itertools.product(range(N), repeat=2):
         state = State(chosen.rule(), chosen.clock(), np.zeros(N))
@@ -422,19 +476,21 @@ def test_corollary_1_holds_in_exact_expectation_over_the_first_two_samples(kind,
 def test_default_sampling_has_the_largest_rho_of_all(kind, name):
     energy = energy_of(kind, name)
     f = Quadratic(energy.H, energy.b)
-    best = apcg(f, energy.psi, tol=0.0, max_iter=0).parameters
+    active = energy.psi.on(N).active
+    best = choose(f, active, form="strongly-convex")
     total = np.sum(np.sqrt(best.M * best.R / best.sigma_A))
     assert best.rho == pytest.approx(1 / total, rel=1e-12)
     generator = np.random.default_rng(0)
     for _ in range(20):
         p = generator.dirichlet(np.ones(N))
-        assert apcg(f, energy.psi, p=p, tol=0.0, max_iter=0).parameters.rho < best.rho
+        assert choose(f, active, p, form="strongly-convex").rho < best.rho
 
 
-def test_the_proven_gap_is_above_the_true_one_all_along():
+@pytest.mark.parametrize("form", ["strongly-convex", "convex"])
+def test_the_proven_gap_is_above_the_true_one_all_along(form):
     for kind, name in BOUND_CASES:
         energy = energy_of(kind, name)
-        for reading in readings(Quadratic(energy.H, energy.b), energy.psi, 20, 1000):
+        for reading in readings(Quadratic(energy.H, energy.b), energy.psi, 20, 1000, form=form):
             above = energy.above(reading.x)
             assert above <= reading.gap + 1e-14
             assert reading.objective <= energy.objective(reading.x_t) + 1e-14

@@ -13,6 +13,7 @@ from adfs.coordinate.apcg import apcg
 from adfs.coordinate.choices import choose
 from adfs.coordinate.parameters import ApcgParameters, Sampler, best_sampling
 from adfs.coordinate.penalties import Penalty, ProxPenalty
+from adfs.coordinate.plan import Plan
 from adfs.coordinate.quadratics import LeastSquares, Quadratic
 from adfs.coordinate.smooth import SmoothFunction
 from adfs.coordinate.state import State
@@ -129,9 +130,8 @@ def test_a_stretch_that_ended_higher_is_forgotten_where_the_objective_is_known(k
     """M is far too small, so every stretch diverges; p_R = 1/3, so the first one has 24 steps."""
     value = (lambda x: 25.0 * x @ x - x.sum()) if known else None
     wrong = SmoothFunction(lambda i, y: 50.0 * y[i] - 1.0, np.ones(3), value)
-    machine = run.Run(
-        wrong, Penalty().on(3), choose(wrong, np.zeros(3, bool)), np.zeros(3), 0, True
-    )
+    plan = Plan(choose(wrong, np.zeros(3, bool)), restart=True)
+    machine = run.Run(wrong, Penalty().on(3), plan, np.zeros(3), 0)
     machine.advance(24)
     assert (np.abs(machine.state.x()) > 10.0).any()
     machine.advance(25)
@@ -143,7 +143,7 @@ def test_images_are_renewed_from_the_coordinates():
     K, c = small()
     f, psi = LeastSquares(K, c), Penalty().on(6)
     chosen = choose(f, psi.active)
-    machine = run.Run(f, psi, chosen, np.zeros(6), 0, False)
+    machine = run.Run(f, psi, Plan(chosen, restart=False), np.zeros(6), 0)
     machine.advance(5)
     machine.state.images += 1.0
     machine.advance(run.REFRESH * 6 + 1)
@@ -164,30 +164,6 @@ def test_a_view_of_y_computes_what_is_asked_for():
 
 
 # Geometry -----------------------------------------------------------------------------------------
-
-
-def test_a_large_sparse_matrix_gets_a_proven_lower_bound(monkeypatch):
-    H = chain(400).tocsr()
-    least = np.linalg.eigvalsh(H.toarray())[0]
-    monkeypatch.setattr(geometry, "DENSE", 10)
-    for stored in (H, H.toarray()):
-        found = geometry.geometry_of(stored)
-        assert found.full
-        assert 0.99 * least < found.sigma_A <= least
-    monkeypatch.setattr(geometry, "LARGEST_FACTOR", 100)
-    assert geometry.geometry_of(H).sigma_A == 0.0
-
-
-@pytest.mark.parametrize("stored", [np.asarray, sp.csr_array])
-def test_a_large_singular_matrix_is_convex_and_an_indefinite_one_is_refused(monkeypatch, stored):
-    monkeypatch.setattr(geometry, "DENSE", 10)
-    laplacian = chain(60).toarray()
-    laplacian[np.diag_indices(60)] = 2.0
-    laplacian[0, 0] = laplacian[-1, -1] = 1.0
-    found = geometry.geometry_of(stored(laplacian))
-    assert (found.full, found.sigma_A) == (True, 0.0)
-    with pytest.raises(ValueError, match=r"must be positive semi-definite; .*eigenvalue"):
-        geometry.geometry_of(stored(laplacian - 0.1 * np.eye(60)))
 
 
 def test_an_eigenvalue_that_may_be_rounding_is_not_trusted():

@@ -1,18 +1,23 @@
 """Generalized APCG (Appendix A, Algorithm 2) as a function for anyone's problem."""
 
 import math
+import time
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from adfs.coordinate.choices import choose
+from adfs.coordinate.limits import set_limits
+from adfs.coordinate.names import Words, penalty_of
 from adfs.coordinate.parameters import ApcgParameters
 from adfs.coordinate.penalties import Penalty, ProxPenalty, Psi
+from adfs.coordinate.plan import Plan
 from adfs.coordinate.quadratics import LeastSquares, Quadratic
-from adfs.coordinate.run import Callback, Function, Run, set_limits
+from adfs.coordinate.run import Callback, Function, Run
+from adfs.coordinate.scalars import whole
 from adfs.coordinate.smooth import SmoothFunction
-from adfs.coordinate.vectors import Vector, numbers
+from adfs.coordinate.vectors import Vector, in_range, numbers
 from adfs.errors import DataError, ParameterError
 from adfs.threads import one_blas_thread
 
@@ -37,8 +42,9 @@ class ApcgResult:
     error : float
         ``residual / |grad f_A(0)|``, what ``tol`` was compared with.
     gap : float
-        Proven bound on ``F(x) - F*``; inf in the convex form.
+        Proven bound on ``F(x) - F*``; inf where ``sigma_A`` is 0.
     parameters : ApcgParameters
+        Those of the last iterations.
     seed : int
     """
 
@@ -62,7 +68,7 @@ class ApcgResult:
 
 def apcg(
     f: Function,
-    psi: Penalty | ProxPenalty | None = None,
+    psi: Penalty | ProxPenalty | Words | None = None,
     *,
     p: ArrayLike | str | None = None,
     R: ArrayLike | None = None,
@@ -84,8 +90,9 @@ def apcg(
     Parameters
     ----------
     f : Quadratic, LeastSquares or SmoothFunction
-    psi : Penalty or ProxPenalty, optional
-        Zero by default.
+    psi : Penalty, ProxPenalty, or words, optional
+        In words: ``"zero"`` (the default), ``("l1", strength)``, ``("l2", strength)`` or
+        ``("box", low, high)``; each number is one for all coordinates or one each.
     p : array or "uniform", optional
         Probabilities of the coordinates; by default those of the best proven rate.
     R, sigma_A : optional
@@ -93,7 +100,8 @@ def apcg(
         latter is valid. Computed for quadratics; 1 and 0 by default for a `SmoothFunction`.
     form : str
         ``strongly-convex`` (Corollary 1), ``convex`` (Corollary 2), or ``auto``: the first if
-        ``sigma_A > 0``.
+        ``sigma_A > 0``, and where its rho is small, after a trial of ``2 / rho`` iterations by
+        the second (not if restarts are off, or rho or S is given).
     rho, S : float, optional
         A smaller rate (first form) or a larger S (second form) than the best allowed.
     restart : bool
@@ -103,11 +111,12 @@ def apcg(
     x0 : array, optional
         Where to start; by default the feasible point nearest to zero.
     tol : float
-        Stop when a subgradient at x has norm at most ``tol |grad f(0)|``; 0 never does.
+        Stop when a subgradient at x has norm at most ``tol |grad f(0)|`` (where that is zero,
+        tol times the first such norm); 0 never does.
     max_iter : int, optional
         By default well beyond what Corollary 1 needs, or 10,000 passes in the convex form.
     time_limit : float, optional
-        Seconds.
+        Seconds, those of setting up included.
     check_every : int, optional
         Iterations between looks at the error, 10 passes by default; a look costs two gradients.
     seed : int
@@ -122,28 +131,42 @@ def apcg(
     >>> result.status, result.x.round(6).tolist(), result.parameters.form
     ('converged', [0.666667, 0.333333], 'strongly-convex')
     """
+    started = time.perf_counter()
+    _check_types(f, restart, callback)
+    seed = whole("seed", seed, 0)
+    separable = penalty_of(psi).on(f.size)
+    start = _start(separable, x0)
+    with one_blas_thread():
+        parameters = choose(f, separable.active, p, R, sigma_A, form, rho, S)
+        if form == "auto" and restart and rho is None and S is None:
+            plan = Plan.with_trial(parameters, own_sampling=p is None)
+        else:
+            plan = Plan(parameters, restart)
+        limits = set_limits(f, plan, tol, max_iter, time_limit, check_every, started)
+        run = Run(f, separable, plan, start, seed)
+        status, reading = run.go(limits, callback)
+    return ApcgResult(
+        reading.x, reading.objective, status, reading.iteration, reading.residual, reading.error,
+        reading.gap, run.parameters, seed,
+    )  # fmt: skip
+
+
+def _check_types(f: object, restart: object, callback: object) -> None:
     if not isinstance(f, Quadratic | LeastSquares | SmoothFunction):
         raise ParameterError(
             f"f={type(f).__name__} must be a Quadratic, a LeastSquares or a SmoothFunction."
         )
-    if not isinstance(psi, Penalty | ProxPenalty | None):
-        raise ParameterError(f"psi={psi!r} must be a Penalty, a ProxPenalty or None.")
-    separable = (psi or Penalty()).on(f.size)
-    with one_blas_thread():
-        parameters = choose(f, separable.active, p, R, sigma_A, form, rho, S)
-        limits = set_limits(f, parameters, tol, max_iter, time_limit, check_every)
-        run = Run(f, separable, parameters, _start(separable, x0), seed, restart)
-        status, reading = run.go(limits, callback)
-    return ApcgResult(
-        reading.x, reading.objective, status, reading.iteration, reading.residual, reading.error,
-        reading.gap, parameters, seed,
-    )  # fmt: skip
+    if not isinstance(restart, bool | np.bool_):
+        raise ParameterError(f"restart={restart!r} must be True or False.")
+    if callback is not None and not callable(callback):
+        raise ParameterError(f"callback={callback!r} must be callable as callback(reading).")
 
 
 def _start(psi: Psi, x0: ArrayLike | None) -> Vector:
     if x0 is None:
-        return psi.feasible(np.zeros(len(psi.active)))
-    start = numbers("x0", x0)
+        nearest = psi.feasible(np.zeros(len(psi.active)))
+        return in_range("The point of the box nearest to zero", nearest)
+    start = in_range("x0", numbers("x0", x0))
     if start.shape != psi.active.shape:
         raise DataError(f"x0 has shape {start.shape}; there are {len(psi.active)} coordinates.")
     value = psi.value(start)

@@ -13,9 +13,12 @@ from adfs.coordinate.parameters import (
     best_sampling,
     given_sampling,
 )
+from adfs.coordinate.scalars import at_least_zero, number, positive
 from adfs.coordinate.smooth import Smooth
 from adfs.coordinate.vectors import Vector, not_negative, one_each
 from adfs.errors import DataError, ParameterError
+
+NEGLIGIBLE = 1e-14  # sigma_A below so much of max M_i is not worth a linear rate
 
 
 def choose(
@@ -31,29 +34,29 @@ def choose(
     """Parameters for ``f`` with a penalty on the ``active`` coordinates."""
     if form not in ("auto", *FORMS):
         raise ParameterError(f"form={form!r} is unknown; choose auto, {' or '.join(FORMS)}.")
-    if sigma_A is not None and not (sigma_A >= 0.0 and math.isfinite(sigma_A)):
-        raise ParameterError(f"sigma_A={sigma_A} must be a finite number >= 0, or None.")
+    convexity = None if sigma_A is None else at_least_zero("sigma_A", sigma_A)
     given = None if R is None else not_negative("R", one_each("R", R, f.size))
-    geometry = _geometry(f, active, given, sigma_A)
+    geometry = _geometry(f, active, given, convexity)
     if form == "auto":
-        form = "strongly-convex" if geometry.sigma_A > 0.0 else "convex"
-    convexity = geometry.sigma_A if form == "strongly-convex" else 0.0
+        useful = geometry.sigma_A > NEGLIGIBLE * f.M.max()
+        form = "strongly-convex" if useful else "convex"
     sampling = best_sampling(form, f.M, geometry.R) if p is None else given_sampling(p, f.size)
     return ApcgParameters(
-        form, f.M, geometry.R, sampling, convexity, active, _wanted_s(form, convexity, rho, S)
-    )
+        form, f.M, geometry.R, sampling, geometry.sigma_A, active,
+        _wanted_s(form, geometry.sigma_A, rho, S),
+    )  # fmt: skip
 
 
 def _geometry(
     f: Smooth, active: NDArray[np.bool_], R: Vector | None, sigma_A: float | None
 ) -> Geometry:
     if R is not None and sigma_A is not None:
-        return Geometry(R, float(sigma_A))
+        return Geometry(R, sigma_A)
     if sigma_A is not None and f.size > DENSE:
-        return Geometry.plain(f.size, float(sigma_A))  # nothing cheap to compare it with
+        return Geometry.plain(f.size, sigma_A)  # nothing cheap to compare it with
     computed = f.geometry()
     if computed is None:
-        return Geometry(np.ones(f.size) if R is None else R, float(sigma_A or 0.0))
+        return Geometry(np.ones(f.size) if R is None else R, sigma_A or 0.0)
     if R is not None:
         return Geometry(R, _convexity_for(R, computed))
     natural = _allowed(f, active, computed)
@@ -64,7 +67,7 @@ def _geometry(
             f"sigma_A={sigma_A:.6g} is above {natural.sigma_A:.6g}, the strong convexity of this "
             "function; give a lower bound, or leave it out."
         )
-    return Geometry(natural.R, float(sigma_A))
+    return Geometry(natural.R, sigma_A)
 
 
 def _allowed(f: Smooth, active: NDArray[np.bool_], computed: Geometry) -> Geometry:
@@ -98,9 +101,7 @@ def _wanted_s(form: str, sigma_A: float, rho: float | None, S: float | None) -> 
     if rho is not None:
         if form == "convex":
             raise ParameterError("The convex form has no rho; give S, or sigma_A > 0.")
-        if not 0.0 < rho < 1.0:
-            raise ParameterError(f"rho={rho} is outside (0, 1).")
-        return math.sqrt(sigma_A) / rho
-    if S is not None and not (S > 0.0 and math.isfinite(S)):
-        raise ParameterError(f"S={S} must be a finite number > 0, or None.")
-    return float(S or 0.0)
+        if not 0.0 < number(rho) < 1.0:
+            raise ParameterError(f"rho={rho!r} must be a number in (0, 1), or None.")
+        return math.sqrt(sigma_A) / number(rho)
+    return 0.0 if S is None else positive("S", S)

@@ -14,6 +14,8 @@ from adfs.randomness import stream_key
 
 FORMS = ("strongly-convex", "convex")
 LARGEST_RHO = 1.0 - 1e-9  # rho = 1 would make the scale of all differences zero
+LEAST_RHO = 1e-15  # 1 - rho must not be 1
+LEAST_SHARE = 2.0**-24  # of 1 / N: tables for sampling know shares to 2^-32 of 1 / N
 ROUNDING = 1e-9
 
 
@@ -28,7 +30,7 @@ class ApcgParameters:
     M, R, p : arrays, one number a coordinate
         Smoothness along the coordinate, ``R_i = e_i' A^+ A e_i`` and the probability.
     sigma_A : float
-        Strong convexity on Ker(A)^perp, 0 in the convex form.
+        Strong convexity on Ker(A)^perp; in the convex form only the certificate uses it.
     active : array of bool
         Where ``psi_i`` is not zero; Assumption 1 asks for ``R_i = 1`` there.
     S : float, optional
@@ -56,7 +58,7 @@ class ApcgParameters:
         self._check_strong_convexity()
         if self.S == 0.0:
             # rho = sqrt(sigma_A) / S must stay below 1; a constant f_A asks nothing of S.
-            least = math.sqrt(self.sigma_A) / LARGEST_RHO
+            least = 0.0 if self.form == "convex" else math.sqrt(self.sigma_A) / LARGEST_RHO
             object.__setattr__(self, "S", max(self.S_limit, least) or 1.0)
         self._check_s()
 
@@ -67,8 +69,6 @@ class ApcgParameters:
             )
         if not (self.sigma_A >= 0.0 and math.isfinite(self.sigma_A)):
             raise ParameterError(f"sigma_A={self.sigma_A:g} must be finite and >= 0.")
-        if self.form == "convex" and self.sigma_A != 0.0:
-            raise ParameterError("The convex form has sigma_A = 0.")
         if self.form == "strongly-convex" and self.sigma_A == 0.0:
             raise ParameterError(
                 "The strongly convex form needs sigma_A > 0 and none was found: give sigma_A, add "
@@ -98,6 +98,13 @@ class ApcgParameters:
                 f"p[{never[0]}]=0, but coordinate {never[0]} has R={self.R[never[0]]:.3g}: it must "
                 "be sampled now and then, or it would never be optimised."
             )
+        rare = np.flatnonzero((self.p < LEAST_SHARE / self.size) & (self.R > 0.0))
+        if len(rare):
+            raise ParameterError(
+                f"p[{rare[0]}]={self.p[rare[0]]:.3g} is below {LEAST_SHARE / self.size:.3g}, the "
+                f"least probability with which one of {self.size} coordinates can be drawn; "
+                f"raise it."
+            )
 
     def _check_strong_convexity(self) -> None:
         wrong = np.flatnonzero(self.sigma_A * self.R > self.M * (1.0 + ROUNDING))
@@ -116,8 +123,11 @@ class ApcgParameters:
                 f"least that Appendix A allows; coordinate {i} binds. Raise S (lower rho), or "
                 f"raise p[{i}]."
             )
-        if self.rho is not None and not 0.0 < self.rho < 1.0:
-            raise ParameterError(f"rho={self.rho:.6g} is outside (0, 1).")
+        if self.rho is not None and not LEAST_RHO <= self.rho < 1.0:
+            raise ParameterError(
+                f"rho={self.rho:.6g} is outside [{LEAST_RHO:g}, 1), where 1 - rho is neither 0 nor "
+                "1 in floating point. Give another sigma_A, or use form='convex'."
+            )
 
     def _ratios(self) -> Vector:
         """``sqrt(M_i R_i) / p_i``, 0 where f_A does not depend on ``x_i``."""
@@ -150,13 +160,13 @@ class ApcgParameters:
         inverse_p = np.divide(1.0, self.p, out=np.zeros(self.size), where=self.p > 0.0)
         pull = self.R * inverse_p
         if self.rho is None:
-            return Rule(0.0, 1.0, 1.0 / self.S**2, inverse_p, pull)
+            return Rule(0.0, 1.0, 1.0 / self.S / self.S, inverse_p, pull)
         return Rule(1.0, (1.0 - self.rho) / (1.0 + self.rho), 0.0, inverse_p, pull)
 
     def clock(self) -> Vector:
         """Scale, ``S^2 A_0 / B_0 = 3 / p_R^2``, alpha and step before the first iteration."""
         if self.rho is None:
-            return np.array([1.0, 3.0 / self.p_R**2, 0.0, 0.0])
+            return np.array([1.0, 3.0 / self.p_R / self.p_R, 0.0, 0.0])
         return np.array([1.0, 0.0, self.rho, self.rho / self.sigma_A])
 
     def __str__(self) -> str:
@@ -193,13 +203,16 @@ def best_sampling(form: str, M: Vector, R: Vector) -> Vector:
     terms: S is least for ``a_i`` proportional to ``sqrt(M_i R_i)``, and ``1 / p_R`` for ``b_i``
     proportional to ``R_i``. With p proportional to ``max(a_i, b_i)``, which sum to at most 2, both
     are within a factor 2 of their least, whatever the (unknown) distance to the optimum.
+    Shares that no table can hold are raised, at the price of a millionth of the rate.
     """
     weights = np.sqrt(M * R)
     if form == "convex" or not weights.any():
         weights = np.maximum(_shares(weights), _shares(R))
     if not weights.any():
         weights = np.ones(len(M))  # f_A is constant and nothing has to be done
-    return _shares(weights)
+    shares = _shares(weights)
+    rare = (R > 0.0) & (shares < 2.0 * LEAST_SHARE / len(M))
+    return _shares(np.where(rare, 2.0 * LEAST_SHARE / len(M), shares)) if rare.any() else shares
 
 
 def _shares(weights: Vector) -> Vector:

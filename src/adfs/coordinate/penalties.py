@@ -7,7 +7,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from adfs.coordinate.vectors import Vector, not_negative, numbers, one_each
+from adfs.coordinate.scalars import returned, returned_value
+from adfs.coordinate.vectors import Vector, in_range, not_negative, numbers, one_each
 from adfs.errors import ParameterError
 from adfs.kernels.apcg import Separable, separable_prox
 
@@ -68,8 +69,8 @@ class Penalty:
         low: ArrayLike = -math.inf,
         high: ArrayLike = math.inf,
     ) -> None:
-        self.l1 = not_negative("l1", numbers("l1", l1))
-        self.l2 = not_negative("l2", numbers("l2", l2))
+        self.l1 = in_range("l1", not_negative("l1", numbers("l1", l1)))
+        self.l2 = in_range("l2", not_negative("l2", numbers("l2", l2)))
         self.low, self.high = numbers("low", low, True), numbers("high", high, True)
 
     def on(self, size: int) -> "NamedPsi":
@@ -153,6 +154,8 @@ class ProxPenalty:
     ) -> None:
         if not callable(prox):
             raise ParameterError(f"prox={prox!r} must be callable as prox(i, eta, z).")
+        if value is not None and not callable(value):
+            raise ParameterError(f"value={value!r} must be callable as value(i, x), or None.")
         self.function, self.active, self.value = prox, active, value
 
     def on(self, size: int) -> "CalledPsi":
@@ -179,7 +182,7 @@ class CalledPsi:
 
     def prox(self, i: int, eta: float, z: float) -> float:
         """See `Psi`."""
-        return float(self._function(i, eta, z)) if self.active[i] else z
+        return returned("prox(i, eta, z)", self._function(i, eta, z)) if self.active[i] else z
 
     def prox_all(self, eta: Vector, z: Vector) -> Vector:
         """See `Psi`."""
@@ -190,7 +193,8 @@ class CalledPsi:
         """See `Psi`."""
         if self._value is None:
             return None
-        return float(sum(self._value(int(i), float(x[i])) for i in np.flatnonzero(self.active)))
+        pairs = [(i, float(x[i])) for i in np.flatnonzero(self.active).tolist()]
+        return sum(returned_value("value(i, x)", self._value(i, at), at) for i, at in pairs)
 
     def feasible(self, x: Vector) -> Vector:
         """See `Psi`."""

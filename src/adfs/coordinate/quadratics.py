@@ -5,15 +5,26 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from adfs.coordinate.eigenvalues import LARGEST_DENSE, least_by_discs, worth_ordering
 from adfs.coordinate.geometry import DENSE, Geometry, geometry_of
 from adfs.coordinate.state import State
-from adfs.coordinate.vectors import Vector, not_negative, numbers, one_each
+from adfs.coordinate.vectors import (
+    LEAST,
+    Vector,
+    in_range,
+    norm,
+    not_negative,
+    numbers,
+    one_each,
+    refuse_unreal,
+)
 from adfs.errors import DataError
 from adfs.kernels import apcg as kernel
 from adfs.kernels.rows import CsrRows, DenseRows
 
 SYMMETRIC = 1e-12  # asymmetry, relative to the largest entry, that counts as rounding
 IN_RANGE = 1e-8
+LARGEST_PRODUCT = 300_000_000  # multiplications for which K'K is computed from a sparse K
 
 
 class Quadratic:
@@ -41,7 +52,7 @@ class Quadratic:
             raise DataError("H must be symmetric; pass (H + H.T) / 2 for the same function.")
         self.H = matrix
         self.size = matrix.shape[0]
-        self.b = np.zeros(self.size) if b is None else numbers("b", b)
+        self.b = np.zeros(self.size) if b is None else in_range("b", numbers("b", b), LEAST)
         if self.b.shape != (self.size,):
             raise DataError(f"b has shape {self.b.shape}; H has {self.size} rows.")
         self.M = np.array(matrix.diagonal(), dtype=np.float64)
@@ -72,8 +83,7 @@ class Quadratic:
 
     def bounded_on(self, kernel_basis: Any) -> bool:
         """Whether b has no part in the kernel, along which f_A would fall for ever."""
-        part = np.linalg.norm(kernel_basis.T @ self.b)
-        return bool(part <= IN_RANGE * np.linalg.norm(self.b))
+        return norm(kernel_basis.T @ self.b) <= IN_RANGE * norm(self.b)
 
     def refresh(self, state: State) -> None:
         """Nothing is kept beside the coordinates."""
@@ -111,13 +121,13 @@ class LeastSquares:
 
     def __init__(self, K: Any, b: ArrayLike, ridge: ArrayLike = 0.0) -> None:
         self.K = _matrix("K", K)
-        self.b = numbers("b", b)
+        self.b = in_range("b", numbers("b", b), LEAST)
         n_rows, self.size = self.K.shape
         if not self.size:
             raise DataError("K has no columns; there is no coordinate to optimise.")
         if self.b.shape != (n_rows,):
             raise DataError(f"b has shape {self.b.shape}; K has {n_rows} rows.")
-        self.ridge = not_negative("ridge", one_each("ridge", ridge, self.size))
+        self.ridge = in_range("ridge", not_negative("ridge", one_each("ridge", ridge, self.size)))
         self.M = np.asarray((self.K**2).sum(axis=0)).ravel() + self.ridge
         size = abs(self.K)
         self.majorant = np.asarray(size.T @ (size @ np.ones(self.size))) + self.ridge
@@ -132,16 +142,28 @@ class LeastSquares:
         return 0.5 * float(np.sum((self.K @ x - self.b) ** 2) + self.ridge @ x**2)
 
     def geometry(self) -> Geometry:
-        """``R`` and ``sigma_A`` of ``K'K + diag(ridge)``; of a large one at least ``ridge``."""
+        """``R`` and ``sigma_A`` of ``K'K + diag(ridge)``, or what is known without computing it."""
         from scipy.sparse import diags_array
 
-        least = float(self.ridge.min())
-        if self.size > DENSE and (least > 0.0 or len(self.b) < self.size):
-            return Geometry.plain(self.size, least)
+        if not self._gram_is_worth_it():
+            discs = least_by_discs(self.M, self.majorant)
+            return Geometry.plain(self.size, max(discs, float(self.ridge.min())))
         gram = self.K.T @ self.K
         if isinstance(gram, np.ndarray):
             return geometry_of(gram + np.diag(self.ridge))
         return geometry_of((gram + diags_array(self.ridge)).tocsr())
+
+    def _gram_is_worth_it(self) -> bool:
+        """Whether ``K'K`` is affordable and, where N is large, says more than the ridge does."""
+        if self.size > DENSE and (self.ridge.min() > 0.0 or len(self.b) < self.size):
+            return False
+        if isinstance(self.K, np.ndarray):
+            return bool(self.size <= LARGEST_DENSE)
+        # A row with k non-zeros adds k^2 products, each to another entry at worst.
+        n_products = int(np.sum(np.diff(self.K.indptr).astype(np.int64) ** 2))
+        if self.size > DENSE and not worth_ordering(self.size, n_products):
+            return False
+        return n_products <= LARGEST_PRODUCT
 
     def bounded_on(self, kernel_basis: Any) -> bool:
         """A sum of squares is bounded below."""
@@ -172,10 +194,11 @@ class LeastSquares:
 
 
 def _matrix(name: str, given: Any) -> Any:
-    """A finite float64 matrix: C-contiguous if dense, canonical CSR if sparse."""
+    """A finite float64 matrix of sane size: C-contiguous if dense, canonical CSR if sparse."""
     from scipy.sparse import csr_array, issparse
 
     if issparse(given):
+        refuse_unreal(name, given.dtype)
         matrix = csr_array(given, dtype=np.float64)
         matrix.sum_duplicates()
         values: Vector = matrix.data
@@ -185,6 +208,7 @@ def _matrix(name: str, given: Any) -> Any:
         raise DataError(f"{name} must be a matrix; it has {matrix.ndim} dimensions.")
     if not np.isfinite(values).all():
         raise DataError(f"{name} has entries that are not finite.")
+    in_range(name, values, LEAST)
     return matrix
 
 

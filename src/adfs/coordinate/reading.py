@@ -18,7 +18,7 @@ import numpy as np
 
 from adfs.coordinate.penalties import Psi
 from adfs.coordinate.smooth import Smooth
-from adfs.coordinate.vectors import Vector
+from adfs.coordinate.vectors import Vector, norm
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +35,7 @@ class Reading:
     error : float
         ``residual / |grad f_A(0)|``: what ``tol`` is compared with.
     gap : float
-        Proven bound on ``F(x) - F*``; inf in the convex form.
+        Proven bound on ``F(x) - F*``; inf where ``sigma_A`` is 0.
     objective : float or None
     x_t, v_t : arrays
         The iterates of Algorithm 2.
@@ -52,24 +52,31 @@ class Reading:
 
 
 class Reader:
-    """Reads states of one problem; errors are relative to the gradient at zero."""
+    """Reads states of one problem; errors are relative to the gradient at zero.
 
-    def __init__(self, f: Smooth, psi: Psi, sigma_A: float) -> None:
+    Where that is zero, they are relative to the first residual: no other number has its units.
+    """
+
+    def __init__(self, f: Smooth, psi: Psi, sigma_A: float, start: Vector) -> None:
         self._f, self._psi, self._sigma_A = f, psi, sigma_A
         # A coordinate that f_A does not see may take any step.
         self._majorant = np.where(f.majorant > 0.0, f.majorant, 1.0)
-        self.unit = float(np.linalg.norm(f.gradient(np.zeros(f.size)))) or 1.0
+        self.unit = norm(f.gradient(np.zeros(f.size))) or self._step(start)[1] or 1.0
 
     def read(self, iteration: int, x: Vector, v: Vector) -> Reading:
         """Take the proximal step and measure it: two gradients."""
-        d = self._majorant
-        slope = self._f.gradient(x)
-        after = self._psi.prox_all(1.0 / d, x - slope / d)
-        residual = float(np.linalg.norm(self._f.gradient(after) - slope + d * (x - after)))
-        gap = 0.5 * residual**2 / self._sigma_A if self._sigma_A > 0.0 else math.inf
+        after, residual = self._step(x)
+        gap = 0.5 * residual * (residual / self._sigma_A) if self._sigma_A > 0.0 else math.inf
         return Reading(
             iteration, after, residual, residual / self.unit, gap, self.objective(after), x, v
         )
+
+    def _step(self, x: Vector) -> tuple[Vector, float]:
+        """``x+`` and ``|xi|``."""
+        d = self._majorant
+        slope = self._f.gradient(x)
+        after = self._psi.prox_all(1.0 / d, x - slope / d)
+        return after, norm(self._f.gradient(after) - slope + d * (x - after))
 
     def objective(self, x: Vector) -> float | None:
         """``F(x)``; None if it is not known."""

@@ -13,11 +13,16 @@ from adfs.coordinate.parameters import ApcgParameters
 UNIT = 8.0  # times 1 / p_R: then 12 / (t p_R)^2, the corollary's factor of F(x_0) - F*, is 0.19
 
 
+def unit_length(parameters: ApcgParameters) -> int:
+    """Iterations of the shortest stretch."""
+    return math.ceil(UNIT / parameters.p_R)
+
+
 class Restarts:
     """The iterations at which a run in the convex form starts again."""
 
     def __init__(self, parameters: ApcgParameters, wanted: bool) -> None:
-        self._unit = math.ceil(UNIT / parameters.p_R)
+        self._unit = unit_length(parameters)
         self._count = 0
         self.next = math.inf
         if wanted and parameters.form == "convex":

@@ -7,9 +7,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from adfs.coordinate.geometry import Geometry
+from adfs.coordinate.scalars import returned, returned_value
 from adfs.coordinate.state import LazyPoint, State
-from adfs.coordinate.vectors import Vector, numbers
+from adfs.coordinate.vectors import LEAST, Vector, in_range, numbers
 from adfs.errors import ParameterError
+
+PARTIAL = "gradient(i, y)"
 
 
 class Smooth(Protocol):
@@ -81,7 +84,9 @@ class SmoothFunction:
     ) -> None:
         if not callable(gradient):
             raise ParameterError(f"gradient={gradient!r} must be callable as gradient(i, y).")
-        self.M = numbers("M", M)
+        if value is not None and not callable(value):
+            raise ParameterError(f"value={value!r} must be callable as value(x), or None.")
+        self.M = in_range("M", numbers("M", M), LEAST)
         if self.M.ndim != 1 or not self.M.size or self.M.min() <= 0.0:
             raise ParameterError(
                 "M must hold one number > 0 for each coordinate: how fast the i-th partial "
@@ -94,11 +99,11 @@ class SmoothFunction:
 
     def gradient(self, x: Vector) -> Vector:
         """See `Smooth`."""
-        return np.array([float(self._partial(i, x)) for i in range(self.size)])
+        return np.array([returned(PARTIAL, self._partial(i, x)) for i in range(self.size)])
 
     def value(self, x: Vector) -> float | None:
         """See `Smooth`."""
-        return None if self._value is None else float(self._value(x))
+        return None if self._value is None else returned_value("value(x)", self._value(x), x)
 
     def geometry(self) -> Geometry | None:
         """See `Smooth`."""
@@ -113,7 +118,7 @@ class SmoothFunction:
 
     def partial(self, i: int, state: State) -> float:
         """See `Smooth`."""
-        return float(self._partial(i, state.y))
+        return returned(PARTIAL, self._partial(i, state.y))
 
     def follow(self, i: int, to_anchor: float, to_offset: float, state: State) -> None:
         """See `Smooth`."""
