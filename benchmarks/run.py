@@ -13,6 +13,7 @@ import time
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+import apcg
 import event_cost
 import memory
 import non_smooth
@@ -55,6 +56,7 @@ BENCHMARKS = {
     "event cost against the floor": event_cost.main,
     "events per second against the authors' code": throughput.main,
     "event without smoothness against an ADFS event": non_smooth_event.main,
+    "generalized APCG: restarts, gossip": apcg.main,
     "hinge: certificates, rules, liblinear": non_smooth.main,
     "sparse rows: cost against d": sparse_scaling.main,
     "memory": memory.main,
