@@ -19,11 +19,11 @@ from adfs.algorithms.base import (
     Setting,
     Vector,
     exchange_counts,
+    parameters_of,
     register,
     require_smooth,
 )
 from adfs.algorithms.dual_start import dual_start
-from adfs.errors import ParameterError
 from adfs.kernels import blocks, edge
 from adfs.kernels.lazy import decay_table
 from adfs.kernels.memory import aligned_zeros
@@ -129,23 +129,8 @@ class Adfs:
 def prepare(problem: Problem, setting: Setting) -> Method:
     """Algorithm 1 with its schedule and its clock."""
     require_smooth("adfs", problem)
-    chosen = _parameters(problem, setting)
+    chosen = parameters_of("adfs", Parameters, problem, setting)
     clock = Clock(chosen.edges, problem.n_nodes, setting.delays, setting.clock)
     return Method(
         Adfs(problem, chosen), Drawer(chosen, setting.seed), clock, chosen.rho, chosen, sharp=True
     )  # fmt: skip
-
-
-def _parameters(problem: Problem, setting: Setting) -> Parameters:
-    if isinstance(setting.rule, str):
-        return Parameters.choose(
-            problem, setting.rule, setting.tau, setting.clock, setting.delays
-        )  # fmt: skip
-    if not isinstance(setting.rule, Parameters):
-        raise ParameterError(
-            f"parameters={type(setting.rule).__name__} is not for 'adfs'; choose a rule such as "
-            "tuned, or Parameters.choose(problem, ...)."
-        )
-    if setting.rule.conditioning is not problem.conditioning:
-        raise ParameterError("These parameters were chosen for another problem; choose again.")
-    return setting.rule

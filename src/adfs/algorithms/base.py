@@ -163,6 +163,39 @@ def rule_of(name: str, setting: Setting, rules: tuple[str, ...]) -> str:
     )
 
 
+class Chosen(Protocol):
+    """Parameters that a rule chooses for one problem."""
+
+    @classmethod
+    def choose(
+        cls: "type[C]", problem: Problem, how: str, tau: float, clock: str, delays: Delays
+    ) -> "C":
+        """By the rule ``how``."""
+        ...
+
+    def belongs_to(self, problem: Problem) -> bool:
+        """Whether they were chosen for this very problem."""
+        ...
+
+
+C = TypeVar("C", bound=Chosen)
+
+
+def parameters_of(name: str, kind: type[C], problem: Problem, setting: Setting) -> C:
+    """What the setting's rule chooses, or the parameters that were given in its place."""
+    rule = setting.rule
+    if isinstance(rule, str):
+        return kind.choose(problem, rule, setting.tau, setting.clock, setting.delays)
+    if not isinstance(rule, kind):
+        raise ParameterError(
+            f"parameters={type(rule).__name__} is not for {name!r}; choose a rule such as tuned, "
+            f"or {kind.__name__}.choose(problem, ...)."
+        )
+    if not rule.belongs_to(problem):
+        raise ParameterError("These parameters were chosen for another problem; choose again.")
+    return rule
+
+
 def require_smooth(name: str, problem: Problem) -> None:
     """Refuse a loss that the algorithm ``name`` cannot handle."""
     if not problem.loss.smooth:

@@ -21,11 +21,11 @@ from adfs.algorithms.base import (
     Setting,
     Vector,
     exchange_counts,
+    parameters_of,
     register,
     require_non_smooth,
 )
 from adfs.algorithms.dual_start import dual_start
-from adfs.errors import ParameterError
 from adfs.kernels import convex
 from adfs.kernels.edge import LINE
 from adfs.kernels.memory import aligned_zeros
@@ -124,24 +124,9 @@ class NsAdfs:
 def prepare(problem: Problem, setting: Setting) -> Method:
     """Algorithm 3 with its schedule and its clock."""
     require_non_smooth("ns-adfs", problem)
-    chosen = _parameters(problem, setting)
+    chosen = parameters_of("ns-adfs", NonSmoothParameters, problem, setting)
     clock = Clock(chosen.edges, problem.n_nodes, setting.delays, setting.clock)
     return Method(
         NsAdfs(problem, chosen), Drawer(chosen, setting.seed), clock, chosen.rho, chosen,
         shortest=max(2_000, problem.n_samples),
     )  # fmt: skip
-
-
-def _parameters(problem: Problem, setting: Setting) -> NonSmoothParameters:
-    if isinstance(setting.rule, str):
-        return NonSmoothParameters.choose(
-            problem, setting.rule, setting.tau, setting.clock, setting.delays
-        )  # fmt: skip
-    if not isinstance(setting.rule, NonSmoothParameters):
-        raise ParameterError(
-            f"parameters={type(setting.rule).__name__} is not for 'ns-adfs'; choose paper, tuned "
-            "or NonSmoothParameters.choose(problem, ...)."
-        )
-    if setting.rule.reach.squared_norms is not problem.squared_norms:
-        raise ParameterError("These parameters were chosen for another problem; choose again.")
-    return setting.rule

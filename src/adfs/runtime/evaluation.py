@@ -1,5 +1,6 @@
 """Reading a run: the model, its certificate, and how far the nodes are from each other."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,32 +28,37 @@ class Reading(NamedTuple):
 
 
 def read(problem: Problem, algorithm: Algorithm[Any], state: Any) -> Reading:
-    """Evaluate a state; of two models that an algorithm offers, the one that certifies better."""
-    found = _read(problem, algorithm, state, algorithm.output(state))
-    second_output = getattr(algorithm, "second_output", None)
-    if second_output is None:
-        return found
-    other = _read(problem, algorithm, state, second_output(state))
-    return other if other.duality_gap < found.duality_gap else found
+    """Evaluate a state; of two models that an algorithm offers, the one that certifies better.
 
-
-def _read(problem: Problem, algorithm: Algorithm[Any], state: Any, thetas: Matrix) -> Reading:
-    """``theta`` is the sigma-weighted mean over nodes."""
+    ``theta`` is the sigma-weighted mean over nodes.
+    """
+    outputs = [algorithm.output(state)]
+    if (second_output := getattr(algorithm, "second_output", None)) is not None:
+        outputs.append(second_output(state))
+    duals = _duals(algorithm, state)
     with np.errstate(over="ignore", invalid="ignore"):  # a run that blows up is told by its status
-        theta = problem.sigma @ thetas / problem.total_sigma
-        found = _certificate(problem, algorithm, state, theta)
+        means = [problem.sigma @ thetas / problem.total_sigma for thetas in outputs]
+        found = [_certificate(problem, theta, duals) for theta in means]
+        best = min(range(len(found)), key=lambda k: found[k].duality_gap)
+        theta, thetas = means[best], outputs[best]
         spread = float(np.sqrt(np.mean(np.sum((thetas - theta) ** 2, axis=1))))
         missing = _suboptimality(problem, thetas)
-    objective, gap = float(found.objective), float(found.duality_gap)
+    objective, gap = float(found[best].objective), float(found[best].duality_gap)
     return Reading(theta, thetas, objective, gap, missing, spread)
 
 
+def _duals(algorithm: Algorithm[Any], state: Any) -> Callable[[int], Vector] | None:
+    """Duals by node, None if there are none; the first node's, asked for to know that, are kept."""
+    first = algorithm.duals(state, 0)
+    if first is None:
+        return None
+    return lambda node: first if node == 0 else np.asarray(algorithm.duals(state, node))
+
+
 def _certificate(
-    problem: Problem, algorithm: Algorithm[Any], state: Any, theta: Vector
+    problem: Problem, theta: Vector, duals: Callable[[int], Vector] | None
 ) -> Certificate:
-    if algorithm.duals(state, 0) is None:
-        return certify(problem, theta)
-    return certify_nodes(problem, theta, lambda node: np.asarray(algorithm.duals(state, node)))
+    return certify(problem, theta) if duals is None else certify_nodes(problem, theta, duals)
 
 
 def _suboptimality(problem: Problem, thetas: Matrix) -> float | None:

@@ -130,6 +130,10 @@ class NonSmoothParameters:
         if not np.isfinite(self.mu2).all() or (self.mu2 <= 0).any():
             raise ParameterError(f"mu2={self.mu2.min():.3g} must be finite and > 0.")
 
+    def belongs_to(self, problem: "Problem") -> bool:
+        """Whether they were chosen for this very problem."""
+        return self.reach.squared_norms is problem.squared_norms
+
     @property
     def sigma(self) -> Vector:
         """Regularisation of each node."""

@@ -163,6 +163,10 @@ class Parameters:
                 "probability."
             )
 
+    def belongs_to(self, problem: "Problem") -> bool:
+        """Whether they were chosen for this very problem."""
+        return self.conditioning is problem.conditioning
+
     @property
     def sigma(self) -> Vector:
         """Regularisation of each node."""
