@@ -50,12 +50,13 @@ def after(problem, passes):
 
 
 @pytest.mark.parametrize("passes", [1, 20, 400, 20_000])
-def test_a_reading_is_the_model_that_certifies_better(passes):
-    problem = make_case("single", "hinge", sizes=[12]).problem
+@pytest.mark.parametrize(("graph", "sizes"), [("single", [12]), ("star:3", [5, 2, 7])])
+def test_a_reading_is_the_model_that_certifies_better(graph, sizes, passes):
+    problem = make_case(graph, "hinge", sizes=sizes).problem
     algorithm, state = after(problem, passes)
     duals = all_duals(algorithm, state)
     gaps = [
-        certify(problem, thetas[0], duals).duality_gap
+        certify(problem, problem.sigma @ thetas / problem.total_sigma, duals).duality_gap
         for thetas in (algorithm.output(state), algorithm.second_output(state))
     ]
     found = read(problem, algorithm, state)
