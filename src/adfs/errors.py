@@ -15,3 +15,10 @@ class GraphError(AdfsError):
 
 class ParameterError(AdfsError):
     """A number outside the range that the theory or the interface allows."""
+
+
+class CheckpointError(Exception):
+    """A checkpoint that could not be written or read although the input was good.
+
+    It is no `AdfsError`: nothing is wrong with what was asked, and what was saved before is intact.
+    """
