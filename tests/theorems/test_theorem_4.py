@@ -11,8 +11,8 @@ from adfs.algorithms.ns_adfs import NsAdfs
 from adfs.problems.dual_points import dual_point
 from adfs.schedule.delays import Delays
 from adfs.schedule.events import Events
-from adfs.theory.non_smooth import NonSmoothParameters, Reach
-from adfs.theory.non_smooth_choices import RULES, Setting, flow_energy, flow_ratio
+from adfs.theory.non_smooth import NonSmoothParameters
+from adfs.theory.non_smooth_choices import RULES, Flow, Setting, demand, flow_ratio
 from non_smooth_for_tests import DualGap, Literal, literal, node_rows, run
 from oracles import algorithm3
 from problems_for_tests import make_case
@@ -154,9 +154,9 @@ def test_the_tuned_rule_weighs_the_two_parts_of_theorem_4s_leading_constant(grap
     constant = oracle.s**2 * algorithm3.edge_norm2(*oracle.graph, rows)
     owner = np.repeat(np.arange(len(sigma)), [len(labels) for _, labels, _ in case.shards])
     v = len(c) ** 2 * np.sum(rows[len(sigma) :] ** 2 / sigma[owner, None])
-    setting = Setting(case.problem.topology, Reach.of(case.problem), Delays(), "nonblocking")
-    demand = dual_point(case.problem, np.zeros(case.problem.n_features)).demand(sigma)
-    ratio2 = flow_ratio(setting, flow_energy(case.problem.topology, demand)) ** 2
+    setting = Setting(case.problem.topology, case.problem.reach, Delays(), "nonblocking")
+    sums = dual_point(case.problem, np.zeros(case.problem.n_features)).sums
+    ratio2 = flow_ratio(setting, Flow(case.problem.topology).energy(demand(sums, sigma))) ** 2
     assert constant == pytest.approx(v * (1 / (1 - p_comm) ** 2 + ratio2 / p_comm**2), rel=1e-8)
 
 

@@ -13,7 +13,7 @@ from adfs.algorithms.ns_adfs import prepare
 from adfs.errors import ParameterError
 from adfs.problems.certificates import certify
 from adfs.schedule.delays import Delays
-from adfs.theory.non_smooth_choices import flow_energy
+from adfs.theory.non_smooth_choices import Flow
 from oracles import augmented, theory
 from problems_for_tests import EDGE_MU2, all_duals, homogeneous_shards, make_case
 
@@ -126,7 +126,7 @@ def test_flow_energy_is_that_of_the_shortest_flow():
     for edge, (k, l) in enumerate(topology.edges):
         a[k, edge], a[l, edge] = math.sqrt(EDGE_MU2), -math.sqrt(EDGE_MU2)
     flow = np.linalg.lstsq(a, demand, rcond=None)[0]
-    assert flow_energy(topology, demand) == pytest.approx(np.sum(flow**2), rel=1e-12)
+    assert Flow(topology).energy(demand) == pytest.approx(np.sum(flow**2), rel=1e-12)
 
 
 def test_more_latency_and_less_disagreement_mean_fewer_messages():

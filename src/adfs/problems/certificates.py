@@ -11,7 +11,7 @@ cost one pass together, and the smaller bound is reported.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +19,7 @@ import numpy as np
 from adfs.kernels import certificate
 from adfs.problems.finite_sum import Problem
 from adfs.problems.shards import Vector
+from adfs.problems.sums import Ask, Part, Steps, alone
 
 
 class Certificate(NamedTuple):
@@ -43,41 +44,71 @@ def certify(problem: Problem, theta: Vector, duals: Vector | None = None) -> Cer
     if duals is None:
         objective, gradient = problem.objective_and_gradient(theta)
         return Certificate(objective, float(gradient @ gradient) / (2.0 * problem.total_sigma))
-    return certify_nodes(problem, theta, lambda node: duals[problem.node_rows(node)])
+    if not theta.any() and not duals.any():
+        return alone(zero_steps(problem))
+    own = lambda node: duals[problem.node_rows(node)]  # noqa: E731
+    return alone(certificate_steps(problem, [theta], own, problem.total_sigma))[0]
 
 
-def certify_nodes(problem: Problem, theta: Vector, duals: Callable[[int], Vector]) -> Certificate:
-    """Certificate of ``theta`` with dual coefficients asked for node by node."""
-    if not np.isfinite(theta).all():
-        return Certificate(math.nan, math.nan)
-    if not theta.any() and not any(duals(node).any() for node in range(problem.n_nodes)):
-        return certify_zero(problem)
-    losses, gaps = 0.0, 0.0
-    dual_sum, gradient = np.zeros(problem.n_features), np.zeros(problem.n_features)
+def certificate_steps(
+    problem: Problem, thetas: list[Vector], duals: Callable[[int], Vector], sigma: float
+) -> Steps[list[Certificate]]:
+    """A certificate for each of ``thetas``, with dual coefficients asked for node by node.
+
+    ``problem`` may be a part of the whole: ``sigma`` is the total over all nodes.
+    """
+    finite = [bool(np.isfinite(theta).all()) for theta in thetas]
+    width, n_values = 2 * problem.n_features * len(thetas), 2 * len(thetas)
+    total, values = yield Ask(width, n_values, _passes(problem, thetas, finite, duals))
+    rows = total.reshape(len(thetas), 2, -1)
+    found = []
+    for k, theta in enumerate(thetas):
+        losses, gaps = _in_order(values[:, 2 * k]), _in_order(values[:, 2 * k + 1])
+        one = combine(losses, gaps, rows[k, 0], rows[k, 1], theta, sigma)
+        found.append(one if finite[k] else Certificate(math.nan, math.nan))
+    return found
+
+
+def _passes(
+    problem: Problem, thetas: list[Vector], finite: list[bool], duals: Callable[[int], Vector]
+) -> Iterator[Part]:
+    """Each node's sums for all of ``thetas``; nothing is summed where one is not finite."""
     for node in range(problem.n_nodes):
-        node_losses, node_gaps, node_dual_sum, node_gradient = node_pass(
-            problem, node, theta, duals(node)
-        )
-        losses, gaps = losses + node_losses, gaps + node_gaps
-        dual_sum += node_dual_sum
-        gradient += node_gradient
-    return combine(losses, gaps, dual_sum, gradient, theta, problem.total_sigma)
+        row = np.zeros((len(thetas), 2, problem.n_features))
+        values = [0.0] * (2 * len(thetas))
+        own = duals(node)
+        for k, theta in enumerate(thetas):
+            if finite[k]:
+                losses, gaps, row[k, 0], row[k, 1] = node_pass(problem, node, theta, own)
+                values[2 * k : 2 * k + 2] = losses, gaps
+        yield Part(row.reshape(-1), tuple(values))
 
 
-def certify_zero(problem: Problem) -> Certificate:
+def zero_steps(problem: Problem) -> Steps[Certificate]:
     """Certificate of ``theta = 0`` with duals 0, where every run from nothing starts.
 
     It needs no pass over the features, and does without the bound by the gradient.
     """
-    losses, gaps = 0.0, 0.0
+    _, values = yield Ask(0, 2, _at_zero(problem))
+    return Certificate(_in_order(values[:, 0]), _in_order(values[:, 1]))
+
+
+def _at_zero(problem: Problem) -> Iterator[Part]:
     for node in range(problem.n_nodes):
         rows = problem.node_rows(node)
-        node_losses, node_gaps = certificate.gap_at_zero(
+        losses, gaps = certificate.gap_at_zero(
             problem.loss.code, problem.labels, problem.weights, problem.squared_norms,
             rows.start, rows.stop,
         )  # fmt: skip
-        losses, gaps = losses + node_losses, gaps + node_gaps
-    return Certificate(losses, gaps)
+        yield Part(np.empty(0), (losses, gaps))
+
+
+def _in_order(values: Vector) -> float:
+    """Their sum, added one after the other."""
+    total = 0.0
+    for value in values.tolist():
+        total += value
+    return total
 
 
 def node_pass(

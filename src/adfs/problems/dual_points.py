@@ -17,14 +17,6 @@ class DualPoint(NamedTuple):
     duals: Vector
     sums: NDArray[np.float64]
 
-    def demand(self, sigma: Vector) -> NDArray[np.float64]:
-        """What the network has to carry to each node, so that all hold the same model.
-
-        Centre ``i`` is to hold ``-(sigma_i / sum sigma) sum c x`` and has ``-sum_j c_ij x_ij``.
-        """
-        shares = sigma / np.sum(sigma)
-        return self.sums - np.outer(shares, self.sums.sum(axis=0))
-
 
 def dual_point(problem: Problem, theta: Vector) -> DualPoint:
     """``c = w l'(x . theta)``; where the loss is not smooth, the subgradient nearest to zero."""

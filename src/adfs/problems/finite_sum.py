@@ -1,7 +1,7 @@
 """The problem of equation (1): regularised losses summed over samples that live on many nodes."""
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,11 +13,14 @@ from adfs.kernels import certificate
 from adfs.losses import Loss, get_loss
 from adfs.problems.conditioning import Conditioning
 from adfs.problems.labels import encode
+from adfs.problems.reach import Reach
 from adfs.problems.shards import Vector, join_shards
 
 if TYPE_CHECKING:
     from adfs.problems.optimum import Optimum
 
+COLUMNS_AT_ONCE = 4096
+NOTHING_LIVE = "All rows are zero or have weight zero, so nothing can be learnt; check the data."
 
 class Problem:
     """``F(theta) = sum_i [ sum_j w_ij l(x_ij . theta, y_ij) + sigma_i / 2 |theta|^2 ]``: sums.
@@ -62,16 +65,17 @@ class Problem:
         self.labels, self.classes = encode(joined.targets, self.loss)
         self.sigma = _checked_sigma(sigma, self.n_nodes)
         self.topology = _checked_topology(topology, self.n_nodes)
+        self._measure_rows()
+        if not self.live.any():
+            raise DataError(NOTHING_LIVE)
+
+    def _measure_rows(self) -> None:
         self.squared_norms = np.empty(self.n_samples)
         certificate.squared_norms(self.rows, 0, self.n_samples, self.squared_norms)
         if not np.isfinite(self.squared_norms).all():
             raise DataError(
                 f"Row {int(np.argmin(np.isfinite(self.squared_norms)))} has a squared norm beyond "
                 "1e308; scale the features."
-            )
-        if not self.live.any():
-            raise DataError(
-                "All rows are zero or have weight zero, so nothing can be learnt; check the data."
             )
 
     @property
@@ -92,6 +96,22 @@ class Problem:
     def conditioning(self) -> Conditioning:
         """Smoothness and condition numbers."""
         return Conditioning.of(self)
+
+    @functools.cached_property
+    def reach(self) -> Reach:
+        """How far the samples' duals can move a model."""
+        return Reach.of(self)
+
+    def sums_at_zero(self) -> Iterator[NDArray[np.float64]]:
+        """``sum_j c_ij x_ij`` of every node, for the duals that belong to the model 0.
+
+        In blocks of columns, so that nobody has to hold all nodes' at once.
+        """
+        from adfs.problems.dual_points import dual_point
+
+        sums = dual_point(self, np.zeros(self.n_features)).sums
+        for first in range(0, self.n_features, COLUMNS_AT_ONCE):
+            yield sums[:, first : first + COLUMNS_AT_ONCE].copy()
 
     def objective(self, theta: ArrayLike) -> float:
         """``F(theta)``, partial sums added in node order."""

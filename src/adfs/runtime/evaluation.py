@@ -1,18 +1,19 @@
 """Reading a run: the model, its certificate, and how far the nodes are from each other."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from adfs.algorithms.base import Algorithm, Matrix, Vector
-from adfs.problems.certificates import Certificate, certify, certify_nodes
+from adfs.problems.certificates import Certificate, certificate_steps, certify, zero_steps
 from adfs.problems.finite_sum import Problem
+from adfs.problems.sums import Ask, Part, Steps, alone
 from adfs.runtime.objectives import objectives
 
 
 class Reading(NamedTuple):
-    """What an evaluation finds."""
+    """What an evaluation finds; ``thetas`` are those of this process's nodes."""
 
     theta: Vector
     thetas: Matrix
@@ -32,19 +33,63 @@ def read(problem: Problem, algorithm: Algorithm[Any], state: Any) -> Reading:
 
     ``theta`` is the sigma-weighted mean over nodes.
     """
-    outputs = [algorithm.output(state)]
-    if (second_output := getattr(algorithm, "second_output", None)) is not None:
-        outputs.append(second_output(state))
-    duals = _duals(algorithm, state)
+    outputs = models(algorithm, state)
+    own = _duals(algorithm, state)
     with np.errstate(over="ignore", invalid="ignore"):  # a run that blows up is told by its status
-        means = [problem.sigma @ thetas / problem.total_sigma for thetas in outputs]
-        found = [_certificate(problem, theta, duals) for theta in means]
-        best = min(range(len(found)), key=lambda k: found[k].duality_gap)
-        theta, thetas = means[best], outputs[best]
-        spread = float(np.sqrt(np.mean(np.sum((thetas - theta) ** 2, axis=1))))
-        missing = _suboptimality(problem, thetas)
-    objective, gap = float(found[best].objective), float(found[best].duality_gap)
-    return Reading(theta, thetas, objective, gap, missing, spread)
+        reading = alone(reading_steps(problem, outputs, own, problem.total_sigma))
+        missing = _suboptimality(problem, reading.thetas)
+    return reading._replace(suboptimality=missing)
+
+
+def models(algorithm: Algorithm[Any], state: Any) -> list[Matrix]:
+    """The models that an algorithm offers, one or two."""
+    second = getattr(algorithm, "second_output", None)
+    return [algorithm.output(state)] + ([] if second is None else [second(state)])
+
+
+def reading_steps(
+    problem: Problem,
+    outputs: list[Matrix],
+    duals: Callable[[int], Vector] | None,
+    total_sigma: float,
+) -> Steps[Reading]:
+    """A reading from the models and duals of this process's nodes.
+
+    ``problem`` holds these nodes, ``total_sigma`` is the sum over all.
+    """
+    d = problem.n_features
+    started = yield Ask(d * len(outputs), 1, _weighted(problem, outputs, duals))
+    means = [started.total[k * d : (k + 1) * d] / total_sigma for k in range(len(outputs))]
+    if duals is None:
+        found = [certify(problem, theta) for theta in means]
+    elif started.values.any():
+        found = yield from certificate_steps(problem, means, duals, total_sigma)
+    else:
+        found = [(yield from zero_steps(problem))] * len(outputs)
+    best = _best(found)
+    theta, thetas = means[best], outputs[best]
+    _, distances = yield Ask(0, 1, _distances(thetas, theta))
+    spread = float(np.sqrt(np.mean(distances)))
+    return Reading(theta, thetas, *map(float, found[best]), None, spread)
+
+
+def _best(found: list[Certificate]) -> int:
+    return min(range(len(found)), key=lambda k: found[k].duality_gap)
+
+
+def _weighted(
+    problem: Problem, outputs: list[Matrix], duals: Callable[[int], Vector] | None
+) -> Iterator[Part]:
+    """``sigma_i theta_i`` of each model, and whether the node has left its start at zero."""
+    for node in range(problem.n_nodes):
+        row = np.concatenate([problem.sigma[node] * thetas[node] for thetas in outputs])
+        left = bool(row.any()) or (duals is not None and bool(duals(node).any()))
+        yield Part(row, (float(left),))
+
+
+def _distances(thetas: Matrix, theta: Vector) -> Iterator[Part]:
+    for own in thetas:
+        yield Part(np.empty(0), (float(np.sum((own - theta) ** 2)),))
 
 
 def _duals(algorithm: Algorithm[Any], state: Any) -> Callable[[int], Vector] | None:
@@ -53,12 +98,6 @@ def _duals(algorithm: Algorithm[Any], state: Any) -> Callable[[int], Vector] | N
     if first is None:
         return None
     return lambda node: first if node == 0 else np.asarray(algorithm.duals(state, node))
-
-
-def _certificate(
-    problem: Problem, theta: Vector, duals: Callable[[int], Vector] | None
-) -> Certificate:
-    return certify(problem, theta) if duals is None else certify_nodes(problem, theta, duals)
 
 
 def _suboptimality(problem: Problem, thetas: Matrix) -> float | None:

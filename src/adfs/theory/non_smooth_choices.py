@@ -8,11 +8,11 @@ from numpy.typing import NDArray
 from adfs.errors import ParameterError
 from adfs.graphs.topology import Topology
 from adfs.losses import names
-from adfs.problems.dual_points import dual_point
+from adfs.problems.reach import Reach
 from adfs.schedule.clock import CLOCKS
 from adfs.schedule.delays import Delays
 from adfs.theory.choices import check_p_comm, gamma_tilde
-from adfs.theory.non_smooth import NonSmoothParameters, Reach
+from adfs.theory.non_smooth import NonSmoothParameters
 from adfs.theory.parameters import edge_roots
 from adfs.theory.spectral import EDGE_MU2
 from adfs.theory.tuning import P_COMM_RANGE, TimeCurve
@@ -66,9 +66,9 @@ def choose(
         raise ParameterError(f"clock={clock!r} is unknown; choose one of {', '.join(CLOCKS)}.")
     if p_comm is not None:
         check_p_comm(p_comm, problem.topology)
-    _check_range(problem.sigma)
-    setting = Setting(problem.topology, Reach.of(problem), delays or Delays(tau=tau), clock)
-    if problem.n_nodes == 1:
+    _check_range(problem.reach.sigma)
+    setting = Setting(problem.topology, problem.reach, delays or Delays(tau=tau), clock)
+    if problem.topology.n_nodes == 1:
         return single_node(setting, how)
     return paper(setting, p_comm) if how == "paper" else tuned(setting, problem, p_comm)
 
@@ -153,25 +153,37 @@ def expected_energy(setting: Setting, problem: "Problem") -> float:
     The demand is that of the duals that belong to the model 0, or of duals with random signs if
     that is larger: nodes that agree at 0 need not agree later.
     """
-    demand = dual_point(problem, np.zeros(problem.n_features)).demand(problem.sigma)
-    given = flow_energy(setting.topology, demand)
-    return max(given, _random_energy(setting.topology, setting.reach))
+    flow = Flow(setting.topology)
+    given = sum(flow.energy(demand(sums, setting.reach.sigma)) for sums in problem.sums_at_zero())
+    return max(given, _random_energy(flow, setting.reach))
 
 
-def _random_energy(topology: Topology, reach: Reach) -> float:
-    """Mean energy if every node asks for a sum of its samples with random signs."""
-    signs = np.random.default_rng(0).choice([-1.0, 1.0], (topology.n_nodes, N_DEMANDS))
-    demand = np.sqrt(reach.totals)[:, None] * signs
-    shares = reach.sigma / np.sum(reach.sigma)
-    return flow_energy(topology, demand - np.outer(shares, demand.sum(axis=0))) / N_DEMANDS
+def demand(sums: Vector, sigma: Vector) -> Vector:
+    """What the network has to carry to each node, so that all hold the same model.
 
-
-def flow_energy(topology: Topology, demand: Vector) -> float:
-    """``sum |lambda_kl|^2`` of the least flow that meets ``demand``: ``demand . Lap^+ demand``.
-
-    Rows of ``demand`` sum to zero, so the Laplacian with its last node grounded gives potentials.
+    Centre ``i`` is to hold ``-(sigma_i / sum sigma) sum c x`` and has ``-sum_j c_ij x_ij``, which
+    is minus row ``i`` of ``sums``.
     """
-    from scipy.sparse.linalg import splu
+    return sums - np.outer(sigma / np.sum(sigma), sums.sum(axis=0))
 
-    grounded = (EDGE_MU2 * topology.laplacian()).tocsc()[:-1, :-1]
-    return float(np.sum(demand[:-1] * splu(grounded).solve(demand[:-1])))
+
+def _random_energy(flow: "Flow", reach: Reach) -> float:
+    """Mean energy if every node asks for a sum of its samples with random signs."""
+    signs = np.random.default_rng(0).choice([-1.0, 1.0], (len(reach.totals), N_DEMANDS))
+    return flow.energy(demand(np.sqrt(reach.totals)[:, None] * signs, reach.sigma)) / N_DEMANDS
+
+
+class Flow:
+    """``sum |lambda_kl|^2`` of the least flow that meets a demand: ``demand . Lap^+ demand``.
+
+    Columns of a demand sum to zero, so the Laplacian with its last node grounded gives potentials.
+    """
+
+    def __init__(self, topology: Topology) -> None:
+        from scipy.sparse.linalg import splu
+
+        self._grounded = splu((EDGE_MU2 * topology.laplacian()).tocsc()[:-1, :-1])
+
+    def energy(self, demand: Vector) -> float:
+        """Summed over the columns of ``demand``."""
+        return float(np.sum(demand[:-1] * self._grounded.solve(demand[:-1])))
