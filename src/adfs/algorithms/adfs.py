@@ -4,6 +4,10 @@ A communication on edge (k, l) moves the two centres by ``-+ eta~ (y_k / sigma_k
 a local update takes one sample's proximal step and moves its centre by the opposite of its virtual
 node; every other row only mixes, which costs nothing until it is touched.
 
+With Poisson clocks in place of the shared schedule this is the continuized form (SPEC 2.7): the
+same updates at the clocks' times, between which ``x' = rho (v - x)`` and ``v' = rho (x - v)``
+(docs/algorithms/continuized.md).
+
 Deviation: the output is ``y_t / sigma`` as in the paper's experiments, not ``v_t / sigma`` as in
 the pseudo code (trap T9).
 """
@@ -22,21 +26,23 @@ from adfs.algorithms.base import (
     parameters_of,
     register,
     require_smooth,
+    source_of,
+    ticks_of,
 )
 from adfs.algorithms.dual_start import dual_start
 from adfs.kernels import blocks, edge
-from adfs.kernels.lazy import decay_table
+from adfs.kernels.lazy import Decay, decay_table, power_table
 from adfs.kernels.memory import aligned_zeros
+from adfs.kernels.poisson import TICKS
 from adfs.problems.finite_sum import Problem
 from adfs.schedule.clock import Clock
 from adfs.schedule.events import Events
-from adfs.schedule.law import Drawer
 from adfs.theory.parameters import Parameters
 
 
 @dataclass
 class AdfsState:
-    """Where a run stands: the next iteration, a line a sample, the centres' rows."""
+    """Where a run stands: the next iteration (or the tick), a line a sample, the centres' rows."""
 
     t: int
     lines: Matrix
@@ -44,12 +50,13 @@ class AdfsState:
 
 
 class Adfs:
-    """Algorithm 1 on one problem with one choice of parameters."""
+    """Algorithm 1 on one problem with one choice of parameters, or its continuized form."""
 
-    def __init__(self, problem: Problem, parameters: Parameters) -> None:
+    def __init__(self, problem: Problem, parameters: Parameters, schedule: str = "shared") -> None:
         require_smooth("adfs", problem)
         self.problem, self.parameters = problem, parameters
-        self.decay = decay_table(parameters.rho)  # type: ignore[no-untyped-call]
+        self.continuized = schedule == "poisson"
+        self.decay = _decay(parameters.rho, self.continuized)
         self.network = edge.Network(
             edges=parameters.edges,
             edge_eta=parameters.edge_eta,
@@ -89,18 +96,24 @@ class Adfs:
     def step(self, state: AdfsState, events: Events) -> AdfsState:
         """Run the events, in place."""
         blocks.run_events(
-            events.start, events.which, events.sample, self.problem.rows, state.lines,
-            state.centres, self.network, self.decay, self._messages,
+            events.start, ticks_of(events, self.continuized), events.which, events.sample,
+            self.problem.rows, state.lines, state.centres, self.network, self.decay,
+            self._messages,
         )  # fmt: skip
-        state.t = events.stop
+        state.t = events.stop * TICKS if self.continuized else events.stop
         return state
 
     def nodes(self, state: AdfsState) -> tuple[Matrix, Matrix]:
-        """Centre rows of ``y_t`` and ``v_t``."""
+        """Centre rows of ``y_t`` and ``v_t``; of ``x(t)`` and ``v(t)`` in the continuized form."""
         shape = (self.problem.n_nodes, self.problem.n_features)
         y, v = np.empty(shape), np.empty(shape)
-        blocks.centres_at(state.t, state.centres, self.decay, y, v)
+        t, ahead = self._moment(state)
+        blocks.centres_at(t, state.centres, self.decay, y, v, ahead)
         return y, v
+
+    def _moment(self, state: AdfsState) -> tuple[int, int]:
+        """The index of ``v``, and by how many idle steps ``y`` is ahead of it."""
+        return (state.t + 1, 0) if self.continuized else (state.t, 1)
 
     def virtual(self, state: AdfsState) -> tuple[Vector, Vector]:
         """Coefficients of ``y_t`` and ``v_t`` at the virtual nodes, each on its own row."""
@@ -108,7 +121,8 @@ class Adfs:
 
     def _virtual(self, state: AdfsState, lines: Matrix) -> tuple[Vector, Vector]:
         y, v = np.empty(len(lines)), np.empty(len(lines))
-        blocks.virtual_at(state.t, lines, self.decay, y, v)
+        t, ahead = self._moment(state)
+        blocks.virtual_at(t, lines, self.decay, y, v, ahead)
         return y, v
 
     def output(self, state: AdfsState) -> Matrix:
@@ -125,12 +139,19 @@ class Adfs:
         return exchange_counts(events, len(self.network.edges), self.problem.n_features)
 
 
-@register("adfs")
+def _decay(rho: float, continuized: bool) -> Decay:
+    """Powers of what an idle difference shrinks by, an iteration or a tick."""
+    table: Decay = power_table(-2.0 * rho / TICKS) if continuized else decay_table(rho)  # type: ignore[no-untyped-call]
+    return table
+
+
+@register("adfs", poisson=True)
 def prepare(problem: Problem, setting: Setting) -> Method:
     """Algorithm 1 with its schedule and its clock."""
     require_smooth("adfs", problem)
     chosen = parameters_of("adfs", Parameters, problem, setting)
     clock = Clock(chosen.edges, problem.n_nodes, setting.delays, setting.clock)
     return Method(
-        Adfs(problem, chosen), Drawer(chosen, setting.seed), clock, chosen.rho, chosen, sharp=True
+        Adfs(problem, chosen, setting.schedule), source_of(chosen, setting), clock, chosen.rho,
+        chosen, sharp=True,
     )  # fmt: skip

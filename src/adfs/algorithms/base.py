@@ -1,5 +1,6 @@
 """What an algorithm is, what it needs to run, and the names under which they are found."""
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeVar
@@ -11,7 +12,9 @@ from adfs.errors import ParameterError
 from adfs.losses import names
 from adfs.problems.finite_sum import Problem
 from adfs.schedule.delays import Delays
-from adfs.schedule.events import Events
+from adfs.schedule.events import NO_TICKS, Events
+from adfs.schedule.law import Drawer, SamplingLaw
+from adfs.schedule.poisson import PoissonSource
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -71,7 +74,7 @@ class Source(Protocol):
     """Where events come from: any block at any time, the same each time."""
 
     def draw(self, start: int, stop: int) -> Events:
-        """Events ``start`` to ``stop``."""
+        """All events between two positions of the schedule."""
         ...
 
 
@@ -100,6 +103,7 @@ class Setting(NamedTuple):
     clock: str = "nonblocking"
     delays: Delays = Delays(tau=5.0)
     seed: int = 0
+    schedule: str = "shared"  # or "poisson", the continuized form
 
 
 @dataclass(frozen=True)
@@ -115,9 +119,10 @@ class Method:
     parameters : object
         What the algorithm was made with; ``str(parameters)`` explains every number.
     block : int
-        Most events in one compiled call, between two looks at limits and signals.
+        Most positions (about as many events) in one compiled call, between two looks at limits and
+        signals.
     shortest : int
-        Fewest events between two evaluations that the runner places by itself.
+        Fewest positions between two evaluations that the runner places by itself.
     """
 
     algorithm: Algorithm[Any]
@@ -132,16 +137,41 @@ class Method:
 
 Factory = Callable[[Problem, Setting], Method]
 REGISTRY: dict[str, Factory] = {}
+SCHEDULES = ("shared", "poisson")
+_WITH_POISSON: set[str] = set()  # algorithms that have a continuized form
 
 
-def register(name: str) -> Callable[[Factory], Factory]:
-    """Decorator of a factory: make its method known under ``name``."""
+def register(name: str, poisson: bool = False) -> Callable[[Factory], Factory]:
+    """Decorator of a factory: make its method known under ``name``.
+
+    Only a factory with ``poisson`` is asked for the schedule of that name.
+    """
 
     def add(factory: Factory) -> Factory:
-        REGISTRY[name] = factory
-        return factory
+        @functools.wraps(factory)
+        def checked(problem: Problem, setting: Setting) -> Method:
+            require_schedule(name, setting.schedule)
+            return factory(problem, setting)
+
+        if poisson:
+            _WITH_POISSON.add(name)
+        REGISTRY[name] = checked
+        return checked
 
     return add
+
+
+def require_schedule(name: str, schedule: str) -> None:
+    """Refuse a schedule that the algorithm ``name`` does not have."""
+    if schedule not in SCHEDULES:
+        raise ParameterError(
+            f"schedule={schedule!r} is unknown; choose one of {', '.join(SCHEDULES)}."
+        )
+    if schedule == "poisson" and name not in _WITH_POISSON:
+        raise ParameterError(
+            f"Algorithm {name!r} has no schedule 'poisson'; choose schedule shared, or one of the "
+            f"algorithms {', '.join(sorted(_WITH_POISSON))}."
+        )
 
 
 def get_algorithm(name: str) -> Factory:
@@ -194,6 +224,23 @@ def parameters_of(name: str, kind: type[C], problem: Problem, setting: Setting) 
     if not rule.belongs_to(problem):
         raise ParameterError("These parameters were chosen for another problem; choose again.")
     return rule
+
+
+def source_of(law: SamplingLaw, setting: Setting) -> Source:
+    """Where the setting's schedule draws events of the law from."""
+    if setting.schedule == "poisson":
+        return PoissonSource(law, setting.seed)
+    return Drawer(law, setting.seed)
+
+
+def ticks_of(events: Events, continuized: bool) -> NDArray[np.int64]:
+    """Times of a block as kernels take them: none in the shared form."""
+    if continuized == (events.ticks is None):
+        raise ParameterError(
+            "An algorithm was made for one schedule and given events of the other; draw them from "
+            "a Drawer for schedule='shared', from a PoissonSource for schedule='poisson'."
+        )
+    return NO_TICKS if events.ticks is None else events.ticks
 
 
 def require_smooth(name: str, problem: Problem) -> None:

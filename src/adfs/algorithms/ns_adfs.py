@@ -4,12 +4,16 @@ A communication moves two centres by ``-+ a (mu^2 / p) (y_k / sigma_k - y_l / si
 update takes one sample's proximal step on the plain conjugate and moves its centre by the opposite.
 Rows that are not touched cost nothing (`adfs.kernels.convex`).
 
+With Poisson clocks in place of the shared schedule this is its continuized form, with ``A(t)`` a
+function of time (docs/algorithms/continuized.md).
+
 Deviations: the output is ``x_t / sigma``, for which ``sum_i sigma_i / 2 |theta_i - theta*|^2`` is
 at most the dual gap, not ``v_t / sigma`` (trap T14). The certificate's dual point is ``v_t``: it is
 feasible like ``x_t``, and an average like ``x_t`` remembers old coefficients for O(t) iterations
 while a proximal step forgets them at once (docs/algorithms/ns-adfs.md has what both certify).
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,15 +28,17 @@ from adfs.algorithms.base import (
     parameters_of,
     register,
     require_non_smooth,
+    source_of,
+    ticks_of,
 )
 from adfs.algorithms.dual_start import dual_start
 from adfs.kernels import convex
 from adfs.kernels.edge import LINE
 from adfs.kernels.memory import aligned_zeros
+from adfs.kernels.poisson import TICKS
 from adfs.problems.finite_sum import Problem
 from adfs.schedule.clock import Clock
 from adfs.schedule.events import Events
-from adfs.schedule.law import Drawer
 from adfs.theory.non_smooth import NonSmoothParameters
 
 
@@ -46,11 +52,14 @@ class NsAdfsState:
 
 
 class NsAdfs:
-    """Algorithm 3 on one problem with one choice of parameters."""
+    """Algorithm 3 on one problem with one choice of parameters, or its continuized form."""
 
-    def __init__(self, problem: Problem, parameters: NonSmoothParameters) -> None:
+    def __init__(
+        self, problem: Problem, parameters: NonSmoothParameters, schedule: str = "shared"
+    ) -> None:
         require_non_smooth("ns-adfs", problem)
         self.problem, self.parameters = problem, parameters
+        self.continuized = schedule == "poisson"
         self.network = convex.ConvexNetwork(
             edges=parameters.edges,
             edge_eta=parameters.edge_eta,
@@ -59,6 +68,8 @@ class NsAdfs:
             offsets=problem.offsets,
             loss=problem.loss.code,
             smoothness=parameters.smoothness,
+            first_root=math.sqrt(parameters.start),
+            root_per_tick=0.5 / math.sqrt(parameters.smoothness) / TICKS,
         )
         self._messages = np.empty((2, problem.n_features))
 
@@ -88,9 +99,11 @@ class NsAdfs:
     def step(self, state: NsAdfsState, events: Events) -> NsAdfsState:
         """Run the events, in place."""
         state.growth = convex.run_events(
-            state.growth, events.which, events.sample, self.problem.rows, state.lines, state.pairs,
-            self.network, self._messages,
+            state.growth, ticks_of(events, self.continuized), events.which, events.sample,
+            self.problem.rows, state.lines, state.pairs, self.network, self._messages,
         )  # fmt: skip
+        if self.continuized:
+            _, state.growth = convex.weights_at(events.stop * TICKS, self.network)
         return state
 
     def nodes(self, state: NsAdfsState) -> tuple[Matrix, Matrix]:
@@ -120,13 +133,13 @@ class NsAdfs:
         return exchange_counts(events, len(self.network.edges), self.problem.n_features)
 
 
-@register("ns-adfs")
+@register("ns-adfs", poisson=True)
 def prepare(problem: Problem, setting: Setting) -> Method:
     """Algorithm 3 with its schedule and its clock."""
     require_non_smooth("ns-adfs", problem)
     chosen = parameters_of("ns-adfs", NonSmoothParameters, problem, setting)
     clock = Clock(chosen.edges, problem.n_nodes, setting.delays, setting.clock)
     return Method(
-        NsAdfs(problem, chosen), Drawer(chosen, setting.seed), clock, chosen.rho, chosen,
-        shortest=max(2_000, problem.n_samples),
+        NsAdfs(problem, chosen, setting.schedule), source_of(chosen, setting), clock, chosen.rho,
+        chosen, shortest=max(2_000, problem.n_samples),
     )  # fmt: skip

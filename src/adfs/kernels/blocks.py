@@ -21,13 +21,19 @@ def ask_ahead(k, which, sample, offsets, n_edges, lines_at, rows):
 
 
 @njit(cache=True, _nrt=False, nogil=True)
-def run_events(start, which, sample, rows, lines, centres, network, decay, messages):
-    """Run iterations ``start, start + 1, ...`` of Algorithm 1, one for each event of the block."""
+def run_events(start, ticks, which, sample, rows, lines, centres, network, decay, messages):
+    """Run iterations ``start, start + 1, ...`` of Algorithm 1, one for each event of the block.
+
+    With ``ticks`` (empty otherwise), run them at these times instead: the continuized form. An
+    update at ``t`` decays by ``r^(t + 1 - last)`` and leaves ``last = t + 1``, so what enters is
+    the difference of two times, and both ``y = x(t-)`` and ``w = v(t-)`` are decayed by it.
+    """
+    timed = ticks.size > 0
     n_edges = network.edges.shape[0]
     lines_at = lines.ctypes.data
     for k in range(which.size):
         ask_ahead(k + AHEAD, which, sample, network.offsets, n_edges, lines_at, rows)
-        t = start + k
+        t = ticks[k] if timed else start + k
         if which[k] >= n_edges:
             node = which[k] - n_edges
             row = network.offsets[node] + sample[k]
@@ -37,18 +43,22 @@ def run_events(start, which, sample, rows, lines, centres, network, decay, messa
             first, second = network.edges[edge, 0], network.edges[edge, 1]
             offer(t, first, centres, network, decay, messages, 0)
             offer(t, second, centres, network, decay, messages, 1)
-            accept(edge, first, messages, centres, network)
-            accept(edge, second, messages, centres, network)
+            accept(edge, first, messages, 0, centres, network)
+            accept(edge, second, messages, 0, centres, network)
 
 
 @njit(cache=True, _nrt=False, nogil=True)
-def centres_at(t, centres, decay, y, v):
-    """Write ``y_t`` and ``v_t`` of every centre, leaving the state as it is."""
+def centres_at(t, centres, decay, y, v, ahead=1):
+    """Write ``y_t`` and ``v_t`` of every centre, leaving the state as it is.
+
+    ``y_t`` is one idle step ahead of ``v_t`` in Algorithm 1. In the continuized form ``x`` and
+    ``v`` are asked for at the same time: ``ahead`` is 0, and ``t`` is the tick plus 1, as ``last``.
+    """
     pairs = centres.pairs
     for node in range(y.shape[0]):
         idle = t - centres.last[node]
         now = centres.scale[node] * power(decay, idle)
-        mixed = centres.scale[node] * power(decay, idle + 1)
+        mixed = centres.scale[node] * power(decay, idle + ahead)
         for k in range(y.shape[1]):
             s, delta = pairs[node, 2 * k], pairs[node, 2 * k + 1]
             y[node, k] = 0.5 * (s + mixed * delta)
@@ -56,11 +66,11 @@ def centres_at(t, centres, decay, y, v):
 
 
 @njit(cache=True, _nrt=False, nogil=True)
-def virtual_at(t, lines, decay, y, v):
-    """Write the coefficients of ``y_t`` and ``v_t`` of every virtual node, on its own row."""
+def virtual_at(t, lines, decay, y, v, ahead=1):
+    """The same of every virtual node: coefficients on its own row."""
     for row in range(lines.shape[0]):
         idle = t - np.int64(lines[row, LAST])
         now = lines[row, DIFFERENCE] * power(decay, idle)
-        mixed = lines[row, DIFFERENCE] * power(decay, idle + 1)
+        mixed = lines[row, DIFFERENCE] * power(decay, idle + ahead)
         y[row] = 0.5 * (lines[row, SUM] + mixed)
         v[row] = 0.5 * (lines[row, SUM] - now)

@@ -95,7 +95,7 @@ def offer(t, node, centres, network, decay, messages, slot):
     pairs = centres.pairs
     scale = centres.scale[node] * power(decay, t + 1 - centres.last[node])
     half = 0.5 * network.inverse_sigma[node]
-    for k in range(messages.shape[1]):
+    for k in range(pairs.shape[1] // 2):
         pairs[node, 2 * k + 1] *= scale
         messages[slot, k] = half * (pairs[node, 2 * k] + pairs[node, 2 * k + 1])
     centres.scale[node] = 1.0
@@ -103,8 +103,8 @@ def offer(t, node, centres, network, decay, messages, slot):
 
 
 @njit(cache=True, _nrt=False, forceinline=True)
-def accept(edge, node, messages, centres, network):
-    """Finish an exchange at one end; ``messages`` holds the edge's first node's, then the second's.
+def accept(edge, node, messages, slot, centres, network):
+    """Finish an exchange at one end; ``messages[slot]`` is the edge's first node's, then the second's.
 
     Must follow ``offer`` at the same iteration. Both ends compute the same difference from the same
     operands, so their moves are opposite to the last bit.
@@ -112,7 +112,7 @@ def accept(edge, node, messages, centres, network):
     pairs = centres.pairs
     eta, push = network.edge_eta[edge], network.edge_push[edge]
     sign = -1.0 if network.edges[edge, 0] == node else 1.0
-    for k in range(messages.shape[1]):
-        move = sign * (eta * (messages[0, k] - messages[1, k]))
+    for k in range(pairs.shape[1] // 2):
+        move = sign * (eta * (messages[slot, k] - messages[slot + 1, k]))
         pairs[node, 2 * k] += (1.0 + push) * move
         pairs[node, 2 * k + 1] += (push - 1.0) * move

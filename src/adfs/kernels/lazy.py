@@ -26,7 +26,15 @@ class Decay(NamedTuple):
 
 def decay_table(rho):
     """Tables of ``r^k`` for ``r = (1 - rho) / (1 + rho)``, accurate to a few ulps."""
-    log_r = math.log1p(-rho) - math.log1p(rho)
+    return power_table(math.log1p(-rho) - math.log1p(rho))
+
+
+def power_table(log_r):
+    """Tables of ``r^k`` for any ``r < 1``; ``r = exp(-2 rho / TICKS)`` is the continuized form's.
+
+    There ``x' = rho (v - x)`` and ``v' = rho (x - v)`` between events (SPEC 2.7): ``s`` is kept and
+    ``delta`` shrinks by ``exp(-2 rho dt)``.
+    """
     low = np.exp(log_r * np.arange(1 << LOW_BITS))
     high = np.exp(log_r * (np.arange(HIGH_SIZE) * float(1 << LOW_BITS)))
     return Decay(log_r, low, high)

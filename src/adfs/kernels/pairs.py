@@ -21,8 +21,8 @@ def offer_both(t, edge, centres, network, decay, messages):
 @njit(cache=True, _nrt=False, nogil=True)
 def accept_both(edge, messages, centres, network):
     """Move both ends along the difference of the messages; must follow ``offer_both``."""
-    accept(edge, network.edges[edge, 0], messages, centres, network)
-    accept(edge, network.edges[edge, 1], messages, centres, network)
+    accept(edge, network.edges[edge, 0], messages, 0, centres, network)
+    accept(edge, network.edges[edge, 1], messages, 0, centres, network)
 
 
 @njit(cache=True, nogil=True)

@@ -24,12 +24,18 @@ AHEAD = 24  # draws between asking for a table's cell and reading it
 
 
 @njit(cache=True, _nrt=False, forceinline=True)
-def uniform(key, t):
-    """Number ``t`` of the stream ``key``: a uniform double in [0, 1) with 53 random bits."""
+def bits(key, t):
+    """Number ``t`` of the stream ``key``: 64 random bits, different ones for different ``t``."""
     z = key + (np.uint64(t) + ONE) * GOLDEN
     z = (z ^ (z >> S30)) * MIX_A
     z = (z ^ (z >> S27)) * MIX_B
-    return np.float64((z ^ (z >> S31)) >> S11) * (1.0 / 9007199254740992.0)
+    return z ^ (z >> S31)
+
+
+@njit(cache=True, _nrt=False, forceinline=True)
+def uniform(key, t):
+    """Number ``t`` of the stream ``key``: a uniform double in [0, 1) with 53 random bits."""
+    return np.float64(bits(key, t) >> S11) * (1.0 / 9007199254740992.0)
 
 
 @njit(cache=True, nogil=True)

@@ -31,8 +31,10 @@ def factor(law, shape, keys, t):
 
 
 @njit(cache=True, nogil=True)
-def durations(which, start, nominal, first, last, law, shape, keys, out):
+def durations(which, start, ticks, nominal, first, last, law, shape, keys, out):
     """Fill ``out`` with the duration of each event, the first of which is event ``start``.
+
+    With ``ticks`` (empty otherwise) an event's number is its tick, which both of its nodes know.
 
     ``nominal`` has one duration an edge, then one a node; the law multiplies those of the events
     with ``first <= which < last``.
@@ -41,7 +43,7 @@ def durations(which, start, nominal, first, last, law, shape, keys, out):
         event = which[k]
         out[k] = nominal[event]
         if first <= event < last:
-            out[k] *= factor(law, shape, keys, start + k)
+            out[k] *= factor(law, shape, keys, start + k if ticks.size == 0 else ticks[k])
 
 
 @njit(cache=True, inline="always")

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from adfs.errors import GraphError, ParameterError
 from adfs.kernels import timing
 from adfs.schedule.delays import Delays
-from adfs.schedule.events import Events
+from adfs.schedule.events import NO_TICKS, Events
 
 CLOCKS = ("nonblocking", "rendezvous")
 CODES = {"nonblocking": timing.NONBLOCKING, "rendezvous": timing.RENDEZVOUS}
@@ -100,7 +100,7 @@ class Clock:
             timing.advance(
                 which,
                 self.edges,
-                self._draw_durations(which, events.start + first),
+                self._draw_durations(which, events.start + first, _ticks(events, first)),
                 self.code,
                 self.finish,
                 self.busy,
@@ -110,7 +110,7 @@ class Clock:
     def durations(self, events: Events) -> NDArray[np.float64]:
         """Duration of each event of a block."""
         self._check(events)
-        return self._draw_durations(events.which, events.start)
+        return self._draw_durations(events.which, events.start, _ticks(events, 0))
 
     def idle_share(self) -> NDArray[np.float64]:
         """Share of the time so far that each node was not busy, (n_nodes,).
@@ -145,11 +145,13 @@ class Clock:
                 )
             getattr(self, name)[:] = values
 
-    def _draw_durations(self, which: NDArray[np.int32], start: int) -> NDArray[np.float64]:
+    def _draw_durations(
+        self, which: NDArray[np.int32], start: int, ticks: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
         out = np.empty(len(which))
         # Hashing wraps around 2^64, which NumPy reports when kernels run uncompiled.
         with np.errstate(over="ignore"):
-            timing.durations(which, start, self._nominal, *self._law, self._keys, out)
+            timing.durations(which, start, ticks, self._nominal, *self._law, self._keys, out)
         return out
 
     def _check(self, events: Events) -> None:
@@ -165,6 +167,11 @@ class Clock:
             f"{len(self.edges)} edges and {self.n_nodes} nodes has numbers from 0 to "
             f"{self._nominal.size - 1}; time a schedule on the graph it was sampled for."
         )
+
+
+def _ticks(events: Events, first: int) -> NDArray[np.int64]:
+    """Ticks from event ``first`` of the block on; none in the shared form."""
+    return NO_TICKS if events.ticks is None else events.ticks[first:]
 
 
 def _checked_edges(edges: NDArray[np.integer], n_nodes: int) -> NDArray[np.int32]:

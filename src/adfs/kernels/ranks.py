@@ -1,0 +1,201 @@
+"""What a rank does with its nodes' part of a schedule: run each until it needs a message.
+
+Nodes, and the ends of edges, have the numbers that they have on this rank; the far end of an edge
+to another rank is -1. A node waits for one message at a time, and the others go on meanwhile. What
+carries messages between ranks is no matter here: a node that needs one stands at `POST`.
+
+A message has d + 1 numbers: ``y / sigma``, and when its sender reached the exchange in idealized
+time, from which the receiver knows when it leaves.
+"""
+
+import inspect
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numba.extending import overload
+
+from adfs.kernels import convex, edge
+from adfs.kernels.edge import LINE
+from adfs.kernels.memory import prefetch
+from adfs.kernels.rows import prefetch_row
+from adfs.kernels.timing import leave
+
+# What a node is doing: it can run; its message is ready to go to another rank; it waits for one
+# from there; it waits for a node of this rank; it has no event left.
+RUN, POST, WAIT, BESIDE, DONE = range(5)
+AHEAD = 16
+
+
+class Smooth(NamedTuple):
+    """Arithmetic of Algorithm 1: the state of its samples and centres, and the constants."""
+
+    lines: np.ndarray
+    centres: edge.Centres
+    network: edge.Network
+    decay: NamedTuple
+
+
+class Convex(NamedTuple):
+    """Arithmetic of Algorithm 3."""
+
+    lines: np.ndarray
+    pairs: np.ndarray
+    network: convex.ConvexNetwork
+
+
+class Queue(NamedTuple):
+    """Events of each node in order: node ``i`` has those from ``first[i]`` to ``first[i + 1]``."""
+
+    first: np.ndarray
+    head: np.ndarray  # the next event of each node
+    when: np.ndarray  # its index, or its tick
+    which: np.ndarray  # its edge, or -1 for a local update
+    sample: np.ndarray
+    a: np.ndarray  # Algorithm 3 only: a_{t+1} and A_{t+1}
+    growth: np.ndarray
+
+
+class Hands(NamedTuple):
+    """Idealized time of each node (`adfs.schedule.clock.Clock`)."""
+
+    kind: int
+    step: np.ndarray  # of a local update at each node
+    tau: np.ndarray  # of an exchange on each edge
+    finish: np.ndarray
+    busy: np.ndarray
+    waiting: np.ndarray
+
+
+class Desk(NamedTuple):
+    """Where messages are written and read: two rows a node, the edge's first end's on top."""
+
+    status: np.ndarray
+    messages: np.ndarray  # (2 n, d + 1)
+
+
+def _smooth_local(work, queue, k, node, rows):
+    row = work.network.offsets[node] + queue.sample[k]
+    edge.local_update(
+        queue.when[k], node, row, rows, work.lines, work.centres, work.network, work.decay
+    )
+
+
+def _convex_local(work, queue, k, node, rows):
+    row = work.network.offsets[node] + queue.sample[k]
+    convex.local_update(
+        queue.a[k], queue.growth[k], node, row, rows, work.lines, work.pairs, work.network
+    )
+
+
+def _smooth_offer(work, queue, k, node, messages, slot):
+    edge.offer(queue.when[k], node, work.centres, work.network, work.decay, messages, slot)
+
+
+def _convex_offer(work, queue, k, node, messages, slot):
+    convex.offer(queue.growth[k], node, work.pairs, work.network, messages, slot)
+
+
+def _smooth_accept(work, queue, k, node, messages, slot):
+    edge.accept(queue.which[k], node, messages, slot, work.centres, work.network)
+
+
+def _convex_accept(work, queue, k, node, messages, slot):
+    convex.accept(
+        queue.a[k], queue.growth[k], queue.which[k], node, messages, slot, work.pairs, work.network
+    )
+
+
+def _by_arithmetic(smooth, not_smooth):
+    """Make one function of the two: chosen by type, when compiled and when not."""
+
+    def function(work, *args):
+        return (smooth if isinstance(work, Smooth) else not_smooth)(work, *args)
+
+    def choose(work, *args):
+        return smooth if len(work) == len(Smooth._fields) else not_smooth
+
+    function.__signature__ = choose.__signature__ = inspect.signature(smooth)
+    overload(function, jit_options={"_nrt": False, "forceinline": True})(choose)
+    return function
+
+
+local = _by_arithmetic(_smooth_local, _convex_local)
+offer = _by_arithmetic(_smooth_offer, _convex_offer)
+accept = _by_arithmetic(_smooth_accept, _convex_accept)
+
+
+@njit(cache=True, _nrt=False, nogil=True)
+def run_node(node, work, rows, queue, hands):
+    """Local updates of a node up to its next exchange; whether there is one."""
+    k, last = queue.head[node], queue.first[node + 1]
+    step, first_row = hands.step[node], work.network.offsets[node]
+    lines_at = work.lines.ctypes.data
+    while k < last and queue.which[k] < 0:
+        if k + AHEAD < last and queue.which[k + AHEAD] < 0:
+            row = first_row + queue.sample[k + AHEAD]
+            prefetch(np.uintp(lines_at + row * (LINE * 8)))
+            prefetch_row(rows, row)
+        local(work, queue, k, node, rows)
+        hands.finish[node] += step
+        hands.busy[node] += step
+        k += 1
+    queue.head[node] = k
+    return k < last
+
+
+@njit(cache=True, _nrt=False, nogil=True)
+def settle(node, work, queue, hands, desk):
+    """Finish the exchange at which a node stands; both messages are on its desk."""
+    k, width = queue.head[node], desk.messages.shape[1] - 1
+    which = queue.which[k]
+    side = 0 if work.network.edges[which, 0] == node else 1
+    accept(work, queue, k, node, desk.messages, 2 * node)
+    mine, other = hands.finish[node], desk.messages[2 * node + 1 - side, width]
+    ready = max(mine, other)
+    end, _ = leave(hands.kind, mine, other, hands.tau[which])
+    hands.finish[node] = end
+    hands.waiting[node] += ready - mine
+    hands.busy[node] += end - ready
+    queue.head[node] = k + 1
+    desk.status[node] = RUN
+
+
+@njit(cache=True, _nrt=False, nogil=True)
+def reach_exchange(node, work, queue, hands, desk):
+    """Write a node's message; if its peer is on this rank and there already, finish both ends."""
+    k, width = queue.head[node], desk.messages.shape[1] - 1
+    which = queue.which[k]
+    side = 0 if work.network.edges[which, 0] == node else 1
+    slot = 2 * node + side
+    offer(work, queue, k, node, desk.messages, slot)
+    desk.messages[slot, width] = hands.finish[node]
+    peer = work.network.edges[which, 1 - side]
+    if peer < 0:
+        desk.status[node] = POST
+    elif desk.status[peer] != BESIDE or queue.which[queue.head[peer]] != which:
+        desk.status[node] = BESIDE
+    else:
+        for column in range(width + 1):
+            desk.messages[2 * peer + side, column] = desk.messages[slot, column]
+            desk.messages[2 * node + 1 - side, column] = desk.messages[
+                2 * peer + 1 - side, column
+            ]  # fmt: skip
+        settle(node, work, queue, hands, desk)
+        settle(peer, work, queue, hands, desk)
+
+
+@njit(cache=True, _nrt=False, nogil=True)
+def advance(work, rows, queue, hands, desk):
+    """Run every node until it stands before a message or at its end; return how many moved."""
+    moved, before = 0, -1
+    while moved > before:
+        before = moved
+        for node in range(desk.status.size):
+            while desk.status[node] == RUN:
+                moved += 1
+                if run_node(node, work, rows, queue, hands):
+                    reach_exchange(node, work, queue, hands, desk)
+                else:
+                    desk.status[node] = DONE
+    return moved

@@ -1,0 +1,165 @@
+"""The Poisson schedule of the continuized form: every edge and every node has its own clock.
+
+A node knows all events in which it takes part from the seed and the rates of its own clocks alone;
+nobody draws everybody's events, as the shared schedule asks of everybody (SPEC 2.7).
+"""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adfs.errors import ParameterError
+from adfs.kernels import poisson
+from adfs.kernels.poisson import TICK_BITS, TICKS
+from adfs.randomness import stream_key
+from adfs.schedule.events import Events
+from adfs.schedule.law import SamplingLaw, alias_table
+
+Vector = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+LONGEST_CELL = 36  # log2 of units: places keep whole ticks in double precision
+
+
+class PoissonSource:
+    """Draws the events of Poisson clocks from a seed, any stretch of time, without a generator.
+
+    Edge ``e`` rings at the rate ``p_edge[e]`` and node ``i`` at the rate ``p_node[i]``, about one
+    event a unit of time for all together. Events are in one total order, known to every node for
+    its own events: by tick, then by ``which``, then as the clock drew them.
+
+    Parameters
+    ----------
+    law : SamplingLaw
+        Its ``importance_of`` is asked for the given nodes only.
+    seed : int
+        The clocks' streams come from the seed and their own number alone.
+    nodes : sequence of int, optional
+        Draw only the events in which these nodes take part; all by default. The cost does not
+        depend on the other nodes.
+    with_samples : bool
+        Without, local events have the sample -1.
+
+    Attributes
+    ----------
+    rate : float
+        Mean number of its events a unit of time.
+
+    Examples
+    --------
+    >>> import adfs
+    >>> X, y = adfs.generators.two_gaussians(40, 3, seed=0)
+    >>> problem = adfs.Problem(adfs.partition(X, y, 4), topology=adfs.Topology.ring(4))
+    >>> parameters = adfs.Parameters.choose(problem, how="exact")
+    >>> events = PoissonSource(parameters, seed=0).draw(0, 1000)
+    >>> mine = PoissonSource(parameters, seed=0, nodes=[2]).draw(0, 1000)
+    >>> set(mine.ticks.tolist()) < set(events.ticks.tolist())
+    True
+    """
+
+    def __init__(
+        self,
+        law: SamplingLaw,
+        seed: int,
+        nodes: Sequence[int] | Integers | None = None,
+        with_samples: bool = True,
+    ) -> None:
+        edges, mine = _own_clocks(law, nodes)
+        rates = np.concatenate([law.p_edge[edges], law.p_node[mine]])
+        if not np.isfinite(rates).all() or (rates < 0.0).any():
+            raise ParameterError("Rates of Poisson clocks must be finite and >= 0.")
+        ring = rates > 0.0  # a node without data never does
+        sizes = np.zeros(len(edges) + len(mine), np.int64)
+        self._tables, sizes[len(edges) :] = _tables(law, mine, with_samples)
+        keys = np.concatenate([_keys(seed, "edges", edges), _keys(seed, "nodes", mine)])
+        which = np.concatenate([edges, len(law.p_edge) + mine])
+        first = np.cumsum(sizes) - sizes
+        self._clocks = _clocks(which[ring], keys[ring], rates[ring], first[ring], sizes[ring])
+        self.rate = float(rates.sum())
+
+    def draw(self, start: int, stop: int) -> Events:
+        """Events with ``start <= time < stop``, both whole units of time."""
+        start, stop = int(start), int(stop)
+        expected = self.rate * (stop - start)
+        room = math.ceil(expected + 6.0 * math.sqrt(expected)) + 16
+        # Hashing wraps around 2^64, which NumPy reports when kernels run uncompiled.
+        with np.errstate(over="ignore"):
+            while True:
+                ticks, clock, chance = _raw(room)
+                used = poisson.draw_clocks(
+                    self._clocks, start << TICK_BITS, stop << TICK_BITS, ticks, clock, chance
+                )
+                if used <= room:
+                    return self._ordered(start, stop, ticks[:used], clock[:used], chance[:used])
+                room = used
+
+    def _ordered(
+        self, start: int, stop: int, ticks: Integers, clock: NDArray[np.int32], chance: Vector
+    ) -> Events:
+        sample, which = np.empty_like(clock), np.empty_like(clock)
+        ordered, drawn = np.empty_like(ticks), np.empty_like(clock)
+        poisson.draw_samples(self._clocks, self._tables, clock, chance, sample)
+        span = (stop - start) << TICK_BITS
+        shift = max(0, span.bit_length() - max(1, len(ticks)).bit_length())
+        slots = np.zeros((span >> shift) + 3, np.int64)
+        poisson.put_in_order(
+            start << TICK_BITS, shift, self._clocks, ticks, clock, sample, slots,
+            ordered, which, drawn,
+        )  # fmt: skip
+        return Events(start, which, drawn, ordered, stop)
+
+
+def _own_clocks(law: SamplingLaw, nodes: Sequence[int] | Integers | None) -> tuple[Integers, ...]:
+    """Numbers of the edges and the nodes whose clocks are wanted, each in increasing order."""
+    n_nodes, n_edges = len(law.p_node), len(law.p_edge)
+    if nodes is None:
+        return np.arange(n_edges), np.arange(n_nodes)
+    mine = np.unique(np.asarray(nodes, dtype=np.int64))
+    if mine.size and not (mine[0] >= 0 and mine[-1] < n_nodes):
+        wrong = mine[0] if mine[0] < 0 else mine[-1]
+        raise ParameterError(
+            f"node {wrong} does not exist; choose nodes from 0 to {n_nodes - 1}, as in the graph."
+        )
+    return np.flatnonzero(np.isin(law.edges, mine).any(axis=1)), mine
+
+
+def _tables(law: SamplingLaw, nodes: Integers, wanted: bool) -> tuple[Integers, Integers]:
+    """Alias tables of the nodes' samples, end to end, and their sizes."""
+    tables = [
+        alias_table(law.importance_of(int(node)))
+        if wanted and law.p_node[node] > 0.0
+        else np.zeros(0, np.int64)
+        for node in nodes
+    ]
+    sizes = np.array([len(table) for table in tables], dtype=np.int64)
+    return np.concatenate([np.zeros(0, np.int64), *tables]), sizes
+
+
+def _keys(seed: int, kind: str, numbers: Integers) -> NDArray[np.uint64]:
+    keys = np.empty(len(numbers), np.uint64)
+    with np.errstate(over="ignore"):
+        poisson.clock_keys(stream_key(seed, f"poisson/{kind}"), numbers, keys)
+    return keys
+
+
+def _clocks(
+    which: Integers, key: NDArray[np.uint64], rate: Vector, first: Integers, size: Integers
+) -> poisson.Clocks:
+    """Cells long enough for 4 to 8 events in the mean: few empty ones, few events to sort out."""
+    _, exponent = np.frexp(rate)
+    length = np.minimum(3 - exponent, LONGEST_CELL).astype(np.int64)
+    mean = np.ldexp(rate, length)
+    # One by one: a clock's numbers must not depend on which other clocks are computed beside it.
+    empty = np.array([math.exp(-value) for value in mean])
+    return poisson.Clocks(
+        which.astype(np.int32), key, length + TICK_BITS, mean, empty, first, size
+    )  # fmt: skip
+
+
+def _raw(room: int) -> tuple[Integers, NDArray[np.int32], Vector]:
+    return np.empty(room, np.int64), np.empty(room, np.int32), np.empty(room)
+
+
+__all__ = ["TICKS", "PoissonSource"]
