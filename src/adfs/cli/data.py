@@ -24,11 +24,7 @@ def build_problem(args: argparse.Namespace) -> Problem:
     """The problem that the arguments describe; the cheap mistakes are found first."""
     topology = read_topology(args)
     sigma = read_sigma(args, topology.n_nodes)
-    if args.class_weight and not get_loss(args.loss).binary:
-        raise ParameterError(
-            f"--class-weight needs two classes, but --loss {args.loss} is a regression; leave it "
-            "out, or take a loss such as logistic."
-        )
+    check_options(args)
     shards = _shards(args, topology.n_nodes)
     if args.intercept:
         shards = [shard._replace(X=with_constant(shard.X)) for shard in shards]
@@ -37,11 +33,27 @@ def build_problem(args: argparse.Namespace) -> Problem:
     return Problem(shards, args.loss, sigma, topology)
 
 
-def read_topology(args: argparse.Namespace) -> Topology:
-    """The graph on as many nodes as asked for, or as there are files."""
-    n_nodes = args.nodes or options.DEFAULT_NODES
+def check_options(args: argparse.Namespace) -> None:
+    """Refuse options that contradict each other."""
+    if args.class_weight and not get_loss(args.loss).binary:
+        raise ParameterError(
+            f"--class-weight needs two classes, but --loss {args.loss} is a regression; leave it "
+            "out, or take a loss such as logistic."
+        )
+    if NODE in args.data and (args.partition or args.m):
+        raise ParameterError(
+            f"--partition and --m deal one file to the nodes, but {args.data} has a file for "
+            "each; leave them out."
+        )
+
+
+def read_topology(
+    args: argparse.Namespace, n_files: int | None = None, least: int = options.DEFAULT_NODES
+) -> Topology:
+    """The graph on as many nodes as asked for, or as there are files, else on ``least``."""
+    n_nodes = args.nodes or least
     if args.data is not None and NODE in args.data:
-        n_files = len(shard_paths(args.data))
+        n_files = n_files or len(shard_paths(args.data))
         if args.nodes not in (None, n_files):
             raise DataError(
                 f"--nodes {args.nodes} must equal the number of files of {args.data}, which is "
@@ -76,11 +88,6 @@ def read_sigma(args: argparse.Namespace, n_nodes: int) -> float:
 def _shards(args: argparse.Namespace, n_nodes: int) -> list[Shard]:
     """One shard a node: the files of a pattern as they are, other samples dealt."""
     if NODE in args.data:
-        if args.partition or args.m:
-            raise ParameterError(
-                f"--partition and --m deal one file to the nodes, but {args.data} has a file for "
-                "each; leave them out."
-            )
         return [Shard(X, y) for X, y in load_shards(args.data, args.n_features)]
     fetch(args.data, quiet=getattr(args, "quiet", False))
     X, y = load_data(args.data, args.n_features)
@@ -99,9 +106,13 @@ def with_constant(X: Any) -> Any:
 
 def balanced(shards: list[Shard]) -> list[Shard]:
     """Weights ``n_samples / (2 count of the class)``, counted over all shards."""
-    labels = np.concatenate([shard.y for shard in shards])
-    classes, counts = np.unique(labels, return_counts=True)
-    heavy = len(labels) / (2.0 * counts)
+    classes, counts = np.unique(np.concatenate([s.y for s in shards]), return_counts=True)
+    return weighed(shards, classes, counts)
+
+
+def weighed(shards: list[Shard], classes: NDArray[Any], counts: NDArray[Any]) -> list[Shard]:
+    """The same from classes and counts that are known."""
+    heavy = np.sum(counts) / (2.0 * counts)
     return [shard._replace(weights=heavy[np.searchsorted(classes, shard.y)]) for shard in shards]
 
 

@@ -1,4 +1,4 @@
-"""`adfs info`: versions, the machine, and what is installed besides."""
+"""`adfs info`: versions, the machine, and what is installed besides; with --mpi, its network."""
 
 import argparse
 import os
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import adfs
-from adfs.cli import options, output
+from adfs.cli import network, options, output
 from adfs.errors import DataError
 
 NEEDED = ("numpy", "scipy", "numba", "networkx", "scikit-learn", "rich")
@@ -19,13 +19,21 @@ def add_parser(commands: Any) -> None:
     """Declare the command."""
     parser = options.add_command(
         commands, "info", run, help="show versions, cores, caches and extras",
-        description="Show what a bug report should hold.", epilog="example:\n  adfs info --json",
+        description="Show what a bug report should hold.",
+        epilog="examples:\n  adfs info --json\n  mpiexec -n 2 adfs info --mpi",
     )  # fmt: skip
+    parser.add_argument(
+        "--mpi",
+        action="store_true",
+        help="measure what a proximal step and an exchange between ranks take; start it by mpiexec",
+    )
     options.add_json(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Print what is known of the surroundings."""
+    if args.mpi:
+        return network.run(args.json, _record)
     record = _record()
     if args.json:
         output.emit_json(record)

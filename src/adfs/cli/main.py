@@ -40,16 +40,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     except SystemExit as stop:
         return int(stop.code or 0)
     except AdfsError as error:
-        return output.complain(error, BAD_INPUT)
+        return _complain(error, error, BAD_INPUT)
     except output.OutputError as error:
         return output.complain(error, FAILED)
-    except MemoryError:
-        return output.complain("this needs more memory than there is; use less data.", FAILED)
+    except MemoryError as error:
+        return _complain(error, "this needs more memory than there is; use less data.", FAILED)
     except OSError as error:
         why = f"{error.filename or 'a file'} cannot be used: {error.strerror}; check the path."
-        return output.complain(why, BAD_INPUT)
+        return _complain(error, why, BAD_INPUT)
     except Interrupted as stop:
         return output.complain(stop, 128 + stop.number)
+
+
+def _complain(error: Exception, message: object, code: int) -> int:
+    """One line on stderr, unless another rank of the job says it; the exit code."""
+    return code if getattr(error, "spoken_by_another", False) else output.complain(message, code)
 
 
 def _parse(arguments: list[str]) -> argparse.Namespace:

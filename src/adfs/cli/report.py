@@ -2,7 +2,8 @@
 
 import argparse
 import math
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,15 +12,20 @@ from adfs.cli.metrics import measure, phrase
 from adfs.problems.finite_sum import Problem
 from adfs.problems.shards import slice_rows
 from adfs.runtime import model as models
-from adfs.runtime.model import Model, finite
+from adfs.runtime.model import Described, Model, finite
 from adfs.runtime.solve import Result
 
+if TYPE_CHECKING:
+    from adfs.distributed.execution import Execution
+
 ROWS_AT_ONCE = 1 << 14
+Measured = dict[str, float | None]  # the measure that fits the loss, by its name
 
 
 def record(
-    args: argparse.Namespace, problem: Problem, result: Result, model: Model, test: Any
-) -> dict[str, Any]:
+    args: argparse.Namespace, problem: Described, result: Result, model: Model, train: Measured,
+    test: Any,
+) -> dict[str, Any]:  # fmt: skip
     """Everything about the run in plain values; what is not known is None."""
     last = result.trace.last()
     return {
@@ -45,17 +51,19 @@ def record(
         "intercept": model.intercept,
         "graph": problem.topology.name,
         "algorithm": result.algorithm,
+        "schedule": result.schedule,
         "tau": args.tau,
         "clock": args.clock,
         "parameters": models.summary(result),
-        "train": _on_training_data(problem, model),
+        "train": train,
         "test": None if test is None else _on_test_data(model, *test),
         "out": args.out,
         "trace": args.trace,
     }
 
 
-def _on_training_data(problem: Problem, model: Model) -> dict[str, float | None]:
+def on_training_data(problem: Problem, model: Model) -> Measured:
+    """How well a model fits the rows that this process holds."""
     scores = np.empty(problem.n_samples)
     for first in range(0, problem.n_samples, ROWS_AT_ONCE):
         last = min(problem.n_samples, first + ROWS_AT_ONCE)
@@ -68,7 +76,7 @@ def _on_training_data(problem: Problem, model: Model) -> dict[str, float | None]
     return {name: finite(value)}
 
 
-def _on_test_data(model: Model, rows: list[Any], labels: Any) -> dict[str, float | None]:
+def _on_test_data(model: Model, rows: list[Any], labels: Any) -> Measured:
     scores = np.concatenate([model.decision(X) for X in rows])
     name, value = measure(model, scores, labels)
     return {name: finite(value)}
@@ -125,3 +133,14 @@ def _measure(values: dict[str, float | None]) -> str:
 
 def _number(value: float | None, form: str) -> str:
     return "not finite" if value is None else format(value, form)
+
+
+def ranks_record(ranks: "Sequence[Execution]") -> list[dict[str, Any]]:
+    """What each rank did, in plain values."""
+    return [
+        {
+            "rank": each.rank, "nodes": each.nodes, "seconds": each.seconds,
+            "cut_edges": each.cut_edges, "peak_memory": each.peak_memory,
+        }
+        for each in ranks
+    ]  # fmt: skip

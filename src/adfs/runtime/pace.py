@@ -16,10 +16,23 @@ FLAT = 1e-300
 
 
 class Pace(Protocol):
-    """Decides how many events come before the next evaluation."""
+    """Decides how many events come before the next evaluation.
+
+    ``least`` is a promise: never fewer. Ranks go on that far while a reading is on its way.
+    """
+
+    least: int
 
     def events(self, spent: Spent, error: float) -> int:
         """Events to go, given what was spent so far and the relative error just read."""
+        ...
+
+    def state(self) -> list[float]:
+        """What it remembers of former readings."""
+        ...
+
+    def restore(self, state: list[float]) -> None:
+        """Remember that."""
         ...
 
 
@@ -27,11 +40,18 @@ class Every:
     """A fixed number of events."""
 
     def __init__(self, interval: int) -> None:
-        self.interval = interval
+        self.interval = self.least = interval
 
     def events(self, spent: Spent, error: float) -> int:
         """Always the same."""
         return self.interval
+
+    def state(self) -> list[float]:
+        """Nothing."""
+        return []
+
+    def restore(self, state: list[float]) -> None:
+        """Nothing to remember."""
 
 
 class ToTolerance:
@@ -43,7 +63,8 @@ class ToTolerance:
     """
 
     def __init__(self, rho: float, tol: float, shortest: int) -> None:
-        self.rho, self.tol, self.shortest = rho, tol, shortest
+        self.rho, self.tol = rho, tol
+        self.least = max(shortest, math.ceil(1.0 / rho))
         self._last = (0, math.inf)  # the last evaluation: its iteration, and the factors e left
 
     def events(self, spent: Spent, error: float) -> int:
@@ -52,29 +73,52 @@ class ToTolerance:
         slope = (self._last[1] - left) / max(1, spent.iteration - self._last[0])
         self._last = (spent.iteration, left)
         events = left / min(2.0 * self.rho, max(self.rho, slope))
-        within = min(8.0 / self.rho, max(1.0 / self.rho, events))
-        return max(self.shortest, math.ceil(within))
+        return max(self.least, math.ceil(min(8.0 / self.rho, events)))
+
+    def state(self) -> list[float]:
+        """The last evaluation, and the ``tol`` from which its factors e were counted."""
+        return [*self._last, self.tol]
+
+    def restore(self, state: list[float]) -> None:
+        """The last evaluation, seen from this ``tol``."""
+        self._last = (int(state[0]), state[1] + math.log(state[2] / self.tol))
 
 
-class Cautious:
+class _Growing:
+    """A pace whose intervals grow from ``shortest`` on, and that watches the slope of the error."""
+
+    def __init__(self, shortest: int) -> None:
+        self._interval = shortest / MOST_GROWTH
+        self._slope = _Slope()
+
+    def state(self) -> list[float]:
+        """The last interval, and the last reading."""
+        return [self._interval, *(self._slope.last or ())]
+
+    def restore(self, state: list[float]) -> None:
+        """The last interval, and the last reading if there was one."""
+        self._interval = state[0]
+        self._slope.last = (int(state[1]), state[2]) if len(state) > 1 else None
+
+
+class Cautious(_Growing):
     """The same where theory's rate is only a bound, often far from what is seen.
 
     Intervals double from ``shortest`` on, until the slope seen last says that the goal is nearer.
     """
 
     def __init__(self, tol: float, shortest: int) -> None:
-        self.tol, self.shortest = tol, shortest
-        self._interval = shortest / MOST_GROWTH
-        self._slope = _Slope()
+        super().__init__(shortest)
+        self.tol, self.least = tol, shortest
 
     def events(self, spent: Spent, error: float) -> int:
         """Events until the goal, or twice as many as the last time."""
         needed = 1.1 * math.log(error / self.tol) / self._slope.seen(spent, error)
-        self._interval = max(self.shortest, min(MOST_GROWTH * self._interval, needed))
+        self._interval = max(self.least, min(MOST_GROWTH * self._interval, needed))
         return math.ceil(self._interval)
 
 
-class EvenCurve:
+class EvenCurve(_Growing):
     """A curve worth drawing: a look each half decade of error, for people who want to compare.
 
     Intervals grow at most by a factor 2, from ``shortest`` on, so that the start is seen too; with
@@ -82,9 +126,8 @@ class EvenCurve:
     """
 
     def __init__(self, shortest: int, clock_limit: float | None = None) -> None:
-        self.shortest, self.clock_limit = shortest, clock_limit
-        self._interval = shortest / MOST_GROWTH
-        self._slope = _Slope()
+        super().__init__(shortest)
+        self.shortest, self.clock_limit, self.least = shortest, clock_limit, 1
 
     def events(self, spent: Spent, error: float) -> int:
         """Events until the error has fallen by another half decade, at the slope seen last."""
@@ -102,11 +145,11 @@ class _Slope:
     """Factors e an event between the last two readings; next to nothing where it did not fall."""
 
     def __init__(self) -> None:
-        self._last: tuple[int, float] | None = None
+        self.last: tuple[int, float] | None = None
 
     def seen(self, spent: Spent, error: float) -> float:
         """The slope up to this reading."""
-        before, self._last = self._last, (spent.iteration, error)
+        before, self.last = self.last, (spent.iteration, error)
         if before is None or not 0.0 < error < before[1]:
             return FLAT
         return math.log(before[1] / error) / max(1, spent.iteration - before[0])

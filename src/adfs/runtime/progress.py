@@ -5,7 +5,7 @@ import math
 import sys
 from collections.abc import Iterator
 
-from adfs.runtime.runner import Callback, Progress
+from adfs.runtime.course import Callback, Progress
 
 
 @contextlib.contextmanager

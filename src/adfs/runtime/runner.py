@@ -1,36 +1,36 @@
 """The one loop: draw a block, move, advance the clock; now and then evaluate and decide."""
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Protocol
 
 from adfs.algorithms.base import Counts, Method, Vector
 from adfs.problems.finite_sum import Problem
+from adfs.runtime.course import Callback, Course, Standing
 from adfs.runtime.evaluation import Reading, read
 from adfs.runtime.pace import Pace
 from adfs.runtime.signals import Interrupts
-from adfs.runtime.stopping import Spent, Stopping
+from adfs.runtime.stopping import Stopping
 from adfs.runtime.trace import Trace
 
 
-@dataclass
-class Progress:
-    """What a callback or a progress bar is told after each evaluation."""
+class Keeper(Protocol):
+    """Keeps what a run has, at every multiple of ``every`` positions."""
 
-    iteration: int
-    idealized_time: float
-    wall_time: float
-    reading: Reading
-    tol: float
+    every: int
 
-
-Callback = Callable[[Progress], Any]
+    def save(self, run: "Run") -> None:
+        """Keep the run as it stands."""
+        ...
 
 
 @dataclass
 class Run:
-    """A run in progress."""
+    """A run in progress, all nodes in this process.
+
+    ``position`` is its place in the schedule, ``iteration`` the number of events executed: the same
+    under the shared schedule; under the Poisson schedule a position is a unit of time.
+    """
 
     problem: Problem
     method: Method
@@ -38,71 +38,73 @@ class Run:
     pace: Pace
     warm_start: Vector | None = None
     callbacks: tuple[Callback, ...] = ()
-    trace: Trace = field(default_factory=Trace)
+    keeper: Keeper | None = None
     counts: Counts = field(default_factory=Counts)
+    position: int = 0
     iteration: int = 0
     wall_time: float = 0.0
 
     def __post_init__(self) -> None:
         self.algorithm, self.clock = self.method.algorithm, self.method.clock
+        self.course = Course(self.stopping, self.pace, self.method.rho, self.callbacks)
         self.state = self.algorithm.init(self.warm_start)
         self._warm_up()
+
+    @property
+    def trace(self) -> Trace:
+        """One row for each reading so far."""
+        return self.course.trace
 
     def _warm_up(self) -> None:
         """Compile or load what the loop will call: that belongs to set-up, not to ``wall_time``."""
         self.state = self.algorithm.step(self.state, self.method.source.draw(0, 0))
-        self.clock.copy().advance(self.method.source.draw(0, 1))
+        stop = 1
+        while not len((events := self.method.source.draw(0, stop)).which):
+            stop *= 2
+        self.clock.copy().advance(events)
 
     def go(self, interrupts: Interrupts) -> tuple[str, Reading]:
         """Turn the algorithm until a limit is met; return the status and the last reading."""
-        reading = self.evaluate()
-        size = max(1.0, abs(reading.objective), reading.duality_gap)
-        budget = self.stopping.budget(self.method.rho, self._error(reading))
         while True:
-            error = self._error(reading)
-            if interrupts.received is not None and error > self.stopping.tol:
-                return "interrupted", reading
-            spent = Spent(self.iteration, self.clock.time, self.wall_time)
-            status = self.stopping.verdict(reading.duality_gap / size, error, spent, budget)
+            self.advance(self.course.goal, interrupts)
+            if self.keeper is not None and self.position < self.course.goal:
+                self.keeper.save(self)  # before a reading that an undisturbed run would not make
+            reading = self.read()
+            interrupted = interrupts.received is not None
+            status = self.course.note(self.standing(), reading, interrupted)
             if status is not None:
                 return status, reading
-            stop = min(budget, self.iteration + self.pace.events(spent, error))
-            self.advance(stop, interrupts)
-            reading = self.evaluate()
-
-    def _error(self, reading: Reading) -> float:
-        """What is to fall to ``tol``."""
-        if self.stopping.measure == "suboptimality" and reading.suboptimality is not None:
-            return reading.suboptimality
-        return reading.relative_gap
 
     def advance(self, stop: int, interrupts: Interrupts) -> None:
-        """Events up to ``stop``, or fewer if interrupted or out of time."""
+        """Events up to the position ``stop``, or fewer if interrupted or out of time."""
         started, so_far = time.perf_counter(), self.wall_time
         limit = self.stopping.time_limit
-        while self.iteration < stop and interrupts.received is None:
-            last = min(stop, self.iteration + self.method.block)
-            events = self.method.source.draw(self.iteration, last)
+        while self.position < stop and interrupts.received is None:
+            last = min(stop, self.position + self.method.block, self._next_kept())
+            events = self.method.source.draw(self.position, last)
             self.state = self.algorithm.step(self.state, events)
             self.clock.advance(events)
             self.counts = self.counts.plus(self.algorithm.counts(events))
-            self.iteration = events.stop
+            self.position = events.stop
+            self.iteration += len(events.which)
             self.wall_time = so_far + time.perf_counter() - started
+            if self.keeper is not None and self.position % self.keeper.every == 0:
+                self.keeper.save(self)
             if limit is not None and self.wall_time >= limit:
                 break
 
-    def evaluate(self) -> Reading:
-        """Read the state, record it, tell the callbacks; not counted in ``wall_time``."""
-        reading = read(self.problem, self.algorithm, self.state)
-        self.trace.append(
-            iteration=self.iteration, idealized_time=self.clock.time, wall_time=self.wall_time,
-            **self.counts._asdict(), objective=reading.objective,
-            suboptimality=reading.suboptimality, duality_gap=reading.duality_gap,
-            consensus_error=reading.consensus_error,
-        )  # fmt: skip
-        progress = Progress(
-            self.iteration, self.clock.time, self.wall_time, reading, self.stopping.tol
+    def _next_kept(self) -> int:
+        """The next position at which the run is kept."""
+        if self.keeper is None:
+            return self.position + self.method.block
+        return (self.position // self.keeper.every + 1) * self.keeper.every
+
+    def read(self) -> Reading:
+        """What the state is worth; not counted in ``wall_time``."""
+        return read(self.problem, self.algorithm, self.state)
+
+    def standing(self) -> Standing:
+        """Where the run stands."""
+        return Standing(
+            self.position, self.iteration, self.clock.time, self.wall_time, self.counts
         )
-        for callback in self.callbacks:
-            callback(progress)
-        return reading

@@ -9,12 +9,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from adfs.algorithms import registered  # noqa: F401  (fills the registry)
-from adfs.algorithms.base import Method, Setting, get_algorithm
+from adfs.algorithms.base import Setting, get_algorithm
+from adfs.checkpoints.store import Store
 from adfs.errors import ParameterError
 from adfs.problems.finite_sum import Problem
+from adfs.runtime.keeping import Checkpoints, identity_of, require_keepable
 from adfs.runtime.pace import Cautious, Every, Pace, ToTolerance
 from adfs.runtime.progress import terminal_progress
-from adfs.runtime.runner import Callback, Run
+from adfs.runtime.course import Callback
+from adfs.runtime.runner import Run
 from adfs.runtime.signals import Interrupts
 from adfs.runtime.stopping import Stopping
 from adfs.runtime.trace import Trace
@@ -28,7 +31,9 @@ class Result:
     """What a run gives back. ``duality_gap`` is absolute, ``objective`` is ``F(theta)``.
 
     ``rule`` chose the ``parameters``, whose ``str`` explains them; ``rho`` is the rate an iteration
-    that the run was planned with, ``tau`` and ``clock`` are the time model it was told.
+    that the run was planned with, ``tau`` and ``clock`` are the time model it was told, and
+    ``schedule`` is the form in which events were drawn. ``resumed`` is the position of the
+    checkpoint from which it went on, if it did.
     """
 
     theta: NDArray[np.float64]
@@ -46,6 +51,8 @@ class Result:
     seed: int
     setup_time: float
     signal: int | None = None
+    schedule: str = "shared"
+    resumed: int | None = None
 
     @property
     def relative_gap(self) -> float:
@@ -92,6 +99,8 @@ def solve(
     clock_limit: float | None = None,
     progress: bool | None = None,
     signals: tuple[signal.Signals, ...] = (signal.SIGINT,),
+    schedule: str = "shared",
+    checkpoints: Checkpoints | None = None,
 ) -> Result:
     """Minimise the problem's ``F`` to a relative duality gap of ``tol``.
 
@@ -104,7 +113,8 @@ def solve(
     tol : float
         Stop when ``gap / max(1, |F|) <= tol``.
     max_iter : int, optional
-        Most events; by default well beyond what theory needs for ``tol``.
+        Most events, or units of time under the Poisson schedule, which hold about one event each;
+        by default well beyond what theory needs for ``tol``.
     time_limit : float, optional
         Seconds in the loop.
     tau, clock, delays
@@ -125,6 +135,11 @@ def solve(
         Most idealized time; reaching it is the status ``time_limit``.
     progress : bool, optional
         A progress line on stderr; by default only if that is a terminal.
+    schedule : {"shared", "poisson"}
+        ``poisson``, for ``adfs`` and ``ns-adfs``: every edge and every node has its own clock, so
+        that no node needs to know the others' events (docs/algorithms/continuized.md).
+    checkpoints : Checkpoints, optional
+        Where and how often to keep the run, and whether to go on from there.
 
     Examples
     --------
@@ -142,21 +157,42 @@ def solve(
             f"evaluate_every={evaluate_every} must be a whole number of events >= 1, or None."
         )
     name = automatic(problem) if algorithm == "auto" else algorithm
-    setting = Setting(parameters, tau, clock, delays or Delays(tau=tau), seed)
+    setting = Setting(parameters, tau, clock, delays or Delays(tau=tau), seed, schedule)
     if delays is not None:
         Delays(tau=tau)  # refuses what is no time
     method = get_algorithm(name)(problem, setting)
     start = None if warm_start is None else problem.vector(warm_start)
-    run = Run(problem, method, stopping, _pace(method, tol, evaluate_every), start)
+    pace = pace_of(method.sharp, method.rho, method.shortest, tol, evaluate_every)
+    run = Run(problem, method, stopping, pace, start)
+    resumed = None
+    if checkpoints is not None:
+        resumed = _keep(run, name, setting, start, checkpoints)
     setup_time = time.perf_counter() - started
     with Interrupts(signals) as interrupts, terminal_progress(progress) as show:
-        run.callbacks = tuple(each for each in (callback, show) if each is not None)
+        run.course.callbacks = tuple(each for each in (callback, show) if each is not None)
         status, reading = run.go(interrupts)
     return Result(
         reading.theta, reading.thetas, status, reading.objective, reading.duality_gap,
         method.parameters, run.trace, name, _rule(parameters), method.rho, float(tau), clock, seed,
-        setup_time, interrupts.received,
+        setup_time, interrupts.received, schedule, resumed,
     )  # fmt: skip
+
+
+def _keep(
+    run: Run, name: str, setting: Setting, start: NDArray[np.float64] | None, wanted: Checkpoints
+) -> int | None:
+    """Give the run a keeper; where it goes on from, if it is to and can."""
+    from adfs.runtime.local_keeper import LocalKeeper
+
+    problem = run.problem
+    require_keepable(name)
+    nodes = np.arange(problem.n_nodes)
+    identity = identity_of(problem, nodes, problem.sigma, name, setting, start)
+    store = Store(wanted.folder, identity)
+    store.open()
+    keeper = LocalKeeper(store, wanted.interval(problem.n_samples), wanted.complain)
+    run.keeper = keeper
+    return keeper.resume(run) if wanted.resume else None
 
 
 def automatic(problem: Problem) -> str:
@@ -168,9 +204,10 @@ def _rule(parameters: str | Parameters | NonSmoothParameters) -> str:
     return parameters if isinstance(parameters, str) else parameters.how
 
 
-def _pace(method: Method, tol: float, evaluate_every: int | None) -> Pace:
+def pace_of(
+    sharp: bool, rho: float, shortest: int, tol: float, evaluate_every: int | None
+) -> Pace:
+    """When to read a run that is to end at ``tol``; see `Method` for the first three."""
     if evaluate_every is not None:
         return Every(int(evaluate_every))
-    if method.sharp:
-        return ToTolerance(method.rho, tol, method.shortest)
-    return Cautious(tol, method.shortest)
+    return ToTolerance(rho, tol, shortest) if sharp else Cautious(tol, shortest)

@@ -3,6 +3,7 @@
 import csv
 import io
 import os
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -44,6 +45,13 @@ class Trace:
     def to_dict(self) -> dict[str, list[Value]]:
         """Columns as lists, copied."""
         return {name: list(values) for name, values in self._columns.items()}
+
+    @classmethod
+    def from_dict(cls, columns: Mapping[str, Sequence[Value]]) -> "Trace":
+        """The trace that has these columns."""
+        trace = cls()
+        trace._columns = {name: list(columns[name]) for name in COLUMNS}
+        return trace
 
     def __getitem__(self, column: str) -> list[Value]:
         return list(self._columns[column])

@@ -1,0 +1,193 @@
+"""`adfs train --engine mpi`: the same command on ranks, each with the rows of its own nodes."""
+
+import argparse
+import shlex
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from adfs.cli import options, output
+
+if TYPE_CHECKING:
+    from adfs.distributed.local_data import LocalData
+    from adfs.distributed.share import Share
+    from adfs.distributed.solve import Execution
+    from adfs.distributed.world import World
+    from adfs.runtime.course import Progress
+    from adfs.runtime.model import Model, Vector
+    from adfs.runtime.solve import Result
+
+SECONDS_BETWEEN_LINES = 10.0
+
+
+@dataclass
+class Outcome:
+    """What a rank has when the ranks part; only rank 0 writes and prints."""
+
+    rank: int
+    result: "Result"
+    model: "Model | None"
+    record: dict[str, Any] | None
+    execution: "list[Execution]"
+
+
+def run(args: argparse.Namespace) -> int:
+    """Supervise the rank, or be it."""
+    from adfs.distributed.supervisor import is_supervised, supervise
+
+    if not is_supervised():
+        return supervise(args.command_line)
+    from adfs.cli.train import finish
+
+    outcome = _train(args)
+    return finish(args, outcome.result, outcome.model, outcome.record, outcome.execution)
+
+
+def _train(args: argparse.Namespace) -> Outcome:
+    """Everything that ranks do together; whoever fails takes all along, with one sentence."""
+    from adfs.cli.train import check, load_test
+    from adfs.distributed.peers import attempt
+    from adfs.distributed.watch import Watch
+    from adfs.distributed.world import World
+
+    with Watch() as watch, World.open(watch) as world:
+        attempt(world, lambda: check(args))
+        share, data = _load(args, world)
+        theta = _warm_start(args, world, share)
+        test = attempt(world, lambda: load_test(args, data.n_features) if world.rank == 0 else None)
+        result, execution = _solve(args, world, share, theta)
+        return _outcome(args, world, share, data, result, execution, test)
+
+
+def _load(args: argparse.Namespace, world: "World") -> "tuple[Share, LocalData]":
+    """The rows of this rank's nodes, as the arguments describe them."""
+    import numpy as np
+
+    from adfs.cli.data import check_options, fetch, read_sigma, read_topology, weighed, with_constant
+    from adfs.distributed.local_data import load_share
+    from adfs.distributed.mapping import Mapping, map_nodes
+    from adfs.distributed.patterns import find_shards, place_shards
+    from adfs.distributed.peers import attempt
+    from adfs.distributed.share import Share
+    from adfs.problems.files import NODE
+
+    attempt(world, lambda: check_options(args))
+    seen = find_shards(world, args.data) if NODE in args.data else None
+    n_files = None if seen is None else seen.shape[1]
+    least = max(options.DEFAULT_NODES, world.size)
+    topology = attempt(world, lambda: read_topology(args, n_files, least))
+    sigma = attempt(world, lambda: read_sigma(args, topology.n_nodes))
+    mapping = attempt(world, lambda: map_nodes(topology, world.size, args.mapping))
+    if seen is None:
+        attempt(world, lambda: fetch(args.data, args.quiet) if world.rank == 0 else None)
+    else:
+        owner = attempt(world, lambda: place_shards(seen, mapping.rank_of, args.data))
+        mapping = Mapping(owner, world.size)
+    data = load_share(
+        world, args.data, mapping.rank_of, args.loss, args.partition or "even", args.seed, args.m,
+        args.n_features,
+    )  # fmt: skip
+    shards = data.shards
+    if args.intercept:
+        shards = [shard._replace(X=with_constant(shard.X)) for shard in shards]
+    if args.class_weight and data.classes is not None and data.label_counts is not None:
+        shards = weighed(shards, data.classes, data.label_counts)
+    every = np.full(topology.n_nodes, sigma)
+    return Share(world, shards, args.loss, every, topology, mapping, data.classes), data
+
+
+def _warm_start(args: argparse.Namespace, world: "World", share: "Share") -> "Vector | None":
+    """Rank 0 reads the model; the others need not see its file."""
+    from adfs.cli.train import theta_of
+    from adfs.distributed.peers import attempt
+    from adfs.runtime.model import Model
+
+    if not args.warm_start:
+        return None
+    given: Vector = world.gather(
+        attempt(
+            world,
+            lambda: theta_of(Model.load(args.warm_start), args, share.n_features)
+            if world.rank == 0
+            else None,
+        )
+    )[0]
+    return given
+
+
+def _solve(
+    args: argparse.Namespace, world: "World", share: "Share", theta: "Vector | None"
+) -> "tuple[Result, Execution]":
+    from adfs.algorithms.base import Setting
+    from adfs.cli.signals import SIGNALS
+    from adfs.cli.train import checkpoints_of
+    from adfs.distributed.solve import Job, solve_on_ranks
+    from adfs.runtime.signals import Interrupts
+    from adfs.runtime.stopping import Stopping
+    from adfs.schedule.delays import Delays
+
+    stopping = Stopping(args.tol, args.max_iter, args.time_limit)
+    setting = Setting(
+        args.parameters, args.tau, args.clock, Delays(tau=args.tau), args.seed, args.schedule
+    )
+    job = Job(
+        timeout=args.timeout, checkpoints=checkpoints_of(args), keep_spans=args.timeline is not None
+    )
+    callbacks = [args.leaving.repeat]
+    if world.rank == 0 and not args.quiet:
+        callbacks.append(Lines())
+    with Interrupts(SIGNALS) as interrupts:
+        return solve_on_ranks(
+            world, share, args.algorithm, stopping, setting, theta, args.evaluate_every,
+            tuple(callbacks), interrupts, job,
+        )  # fmt: skip
+
+
+class Lines:
+    """Progress as a line now and then: what mpiexec passes on is no terminal."""
+
+    def __init__(self) -> None:
+        self._told = time.monotonic()
+
+    def __call__(self, progress: "Progress") -> None:
+        """Say where the run is, if nothing was said for a while."""
+        now = time.monotonic()
+        if now - self._told >= SECONDS_BETWEEN_LINES:
+            self._told = now
+            output.note(
+                f"{progress.wall_time:.0f} s: relative gap {progress.reading.relative_gap:.2g} "
+                f"after {progress.iteration:,} events"
+            )
+
+
+def _outcome(
+    args: argparse.Namespace, world: "World", share: "Share", data: "LocalData",
+    result: "Result", execution: "Execution", test: Any,
+) -> Outcome:  # fmt: skip
+    """The record of the whole run, on rank 0."""
+    from adfs.cli import report
+    from adfs.distributed.execution import gather_executions
+    from adfs.distributed.whole import Whole
+    from adfs.runtime.model import Model
+
+    whole = Whole.of(share, data.n_samples)
+    command = shlex.join(["adfs", *args.command_line])
+    model = Model.from_result(result, whole, args.intercept, command)
+    train = _measured(world, share, model)
+    every = gather_executions(world, execution)
+    if world.rank:
+        return Outcome(world.rank, result, None, None, every)
+    record = report.record(args, whole, result, model, train, test)
+    return Outcome(0, result, model, record, every)
+
+
+def _measured(world: "World", share: "Share", model: "Model") -> dict[str, float | None]:
+    """The measure on all samples, from each rank's mean over its own."""
+    from adfs.cli import report
+
+    ((name, mine),) = report.on_training_data(share, model).items()
+    told = world.gather([mine, share.n_samples])
+    if any(value is None for value, _ in told):
+        return {name: None}
+    total = sum(count for _, count in told)
+    return {name: sum(value * count for value, count in told) / total}

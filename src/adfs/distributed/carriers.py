@@ -1,0 +1,137 @@
+"""MPI as a transport: plain mpi4py as the readable reference, C calls from compiled code for speed.
+
+A carrier serves a rank until its nodes are done, or long enough without a message that the engine
+should look at the clock and at signals.
+"""
+
+import os
+import time
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adfs.distributed import mpi_symbols
+from adfs.distributed.rank import Rank, serve
+
+Vector = NDArray[np.float64]
+
+POLLS = 2_000
+MOST_WAITS = 200_000  # in a timeline
+
+
+class Carrier(Protocol):
+    """Moves a rank on. ``seconds`` is what was spent waiting, ``waits`` when, if that is kept."""
+
+    def serve(self) -> bool:
+        """Whether the rank's nodes are done."""
+        ...
+
+    @property
+    def seconds(self) -> float: ...
+    @property
+    def waits(self) -> NDArray[np.float64]: ...
+
+
+class MpiTransport:
+    """Buffers through mpi4py: receive, send, test."""
+
+    def __init__(self, mpi: Any, comm: Any) -> None:
+        self._mpi, self._comm = mpi, comm
+        self._requests: dict[int, list[Any]] = {}
+
+    def post(self, node: int, rank: int, edge: int, outgoing: Vector, incoming: Vector) -> None:
+        """Receive before sending, so that a large message has somewhere to go."""
+        self._requests[node] = [
+            self._comm.Irecv(incoming, rank, edge), self._comm.Isend(outgoing, rank, edge)
+        ]  # fmt: skip
+
+    def done(self, node: int) -> bool:
+        """Whether both are complete."""
+        complete: bool = self._mpi.Request.Testall(self._requests[node])
+        return complete
+
+
+class PlainCarrier:
+    """The reference: each message goes through Python."""
+
+    def __init__(self, rank: Rank, transport: Any) -> None:
+        self._rank, self._transport = rank, transport
+        self.seconds = 0.0
+        self.waits = np.empty((0, 2))
+
+    def serve(self) -> bool:
+        """Turn until nobody has moved for a while."""
+        idle = 0
+        while idle < POLLS:
+            moved = serve(self._rank, self._transport)
+            if self._rank.done:
+                return True
+            if moved:
+                idle = 0
+                continue
+            idle += 1
+            started = time.perf_counter()
+            os.sched_yield()
+            self.seconds += time.perf_counter() - started
+        return False
+
+
+class CompiledCarrier:
+    """The same in one compiled loop."""
+
+    def __init__(self, rank: Rank, mpi: Any, comm: Any, keep_waits: bool = False) -> None:
+        from adfs.kernels import mpi_loop
+
+        self._rank, self._loop, self._comm = rank, mpi_loop, comm
+        n, request = rank.share.n_nodes, mpi._sizeof(mpi.Request)
+        self._port = mpi_loop.Port(
+            np.uint64(mpi._handleof(comm)), np.uint64(mpi._handleof(mpi.DOUBLE)), rank.peer_of,
+            np.zeros(2 * n * request, np.uint8), np.zeros(2 * mpi._sizeof(mpi.Status), np.uint8),
+            np.zeros(1, np.int32), np.zeros(1),
+            np.empty((MOST_WAITS if keep_waits else 0, 2)), np.zeros(1, np.int64),
+        )  # fmt: skip
+
+    def serve(self) -> bool:
+        """One compiled call."""
+        rank, loop = self._rank, self._loop
+        code = loop.turn(
+            rank.work, rank.share.rows, rank.queue, rank.hands, rank.desk, self._port
+        )  # fmt: skip
+        if code == loop.FAILED:
+            raise OSError("MPI could not post or test a message")
+        return bool(code == loop.FINISHED)
+
+    @property
+    def seconds(self) -> float:
+        """Spent waiting for messages."""
+        return float(self._port.seconds[0])
+
+    @property
+    def waits(self) -> NDArray[np.float64]:
+        """When waits began and ended, in MPI's time."""
+        return self._port.waits[: self._port.n_waits[0]]
+
+
+class OwnNodesOnly:
+    """For a rank that has all nodes: nothing is carried."""
+
+    seconds = 0.0
+    waits = np.empty((0, 2))
+
+    def __init__(self, rank: Rank) -> None:
+        self._rank = rank
+
+    def serve(self) -> bool:
+        """Run to the end."""
+        self._rank.advance()
+        return True
+
+
+def make_carrier(rank: Rank, mpi: Any, comm: Any, kind: str = "auto", keep_waits: bool = False) -> Carrier:
+    """``auto`` takes compiled code where the platform allows it."""
+    if rank.share.peers.size == 1:
+        return OwnNodesOnly(rank)
+    if kind != "plain" and mpi_symbols.register(mpi):
+        return CompiledCarrier(rank, mpi, comm, keep_waits)
+    return PlainCarrier(rank, MpiTransport(mpi, comm))

@@ -1,0 +1,66 @@
+"""A question that ranks put to each other now and then, without waiting: must we stop?"""
+
+from typing import Any
+
+import numpy as np
+
+EVENTS_PER_NUMBER = 1 << 22  # a rank's events between two pulses, times numbers a row
+
+
+def beat_of(size: int, numbers_per_row: float) -> int:
+    """Positions between two pulses: some hundredths of a second of work for each rank."""
+    each = EVENTS_PER_NUMBER / (64.0 + numbers_per_row)
+    return size * int(np.clip(each, 16, 1 << 16))
+
+
+class Pulse:
+    """One pulse at each multiple of ``beat``; the answer to one is due at the next.
+
+    Attributes
+    ----------
+    signal : int
+        The signal that some rank had, in the pulse answered last; 0 for none.
+    saved : int
+        The newest position that every rank is known to have saved; -1 for none.
+    """
+
+    def __init__(self, mpi: Any, comm: Any, beat: int) -> None:
+        self._mpi, self._comm, self.beat = mpi, comm, beat
+        self._request: Any = None
+        self._posted = -1
+        self._told, self._heard = np.zeros(3, np.int64), np.zeros(3, np.int64)
+        self._halt_at: int | None = None
+        self._ignored = False
+        self.signal, self.saved = 0, -1
+
+    def next_after(self, position: int) -> int:
+        """The next multiple."""
+        return (position // self.beat + 1) * self.beat
+
+    def is_due(self, position: int) -> bool:
+        """Whether there is a pulse here that was not posted yet."""
+        return position % self.beat == 0 and position != self._posted
+
+    def arrived(self) -> bool:
+        """Whether the last pulse, if any, is answered."""
+        if self._request is not None and self._request.Test():
+            self._request = None
+            self.saved = -int(self._heard[2])
+            if self._heard[:2].any() and not self._ignored:
+                self.signal, self._halt_at = int(self._heard[0]), self._posted + self.beat
+        return self._request is None
+
+    def post(self, position: int, signal: int, late: bool, saved: int) -> None:
+        """Ask, unless this is where all halt; the last answer must have arrived."""
+        self._posted = position
+        if not self.halts(position):
+            self._told[:] = signal, int(late), -saved
+            self._request = self._comm.Iallreduce(self._told, self._heard, self._mpi.MAX)
+
+    def halts(self, position: int) -> bool:
+        """Whether all ranks halt here."""
+        return self._halt_at is not None and position >= self._halt_at
+
+    def ignore(self) -> None:
+        """The run is over: go on to where the others are, whatever they say."""
+        self._ignored, self._halt_at = True, None

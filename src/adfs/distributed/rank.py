@@ -1,0 +1,175 @@
+"""One rank: the state of its nodes, and their part of the schedule from position to position."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adfs.algorithms.adfs import Adfs, AdfsState
+from adfs.algorithms.base import Counts, Setting, Source
+from adfs.algorithms.ns_adfs import NsAdfs, NsAdfsState
+from adfs.distributed.own_events import own_source
+from adfs.distributed.part import ConvexPart, SmoothPart, local_ends
+from adfs.distributed.share import Share
+from adfs.distributed.transport import Transport
+from adfs.kernels import convex, queues, ranks
+from adfs.kernels.poisson import TICKS
+from adfs.schedule.clock import CODES
+from adfs.schedule.events import Events
+from adfs.theory.non_smooth import NonSmoothParameters
+from adfs.theory.parameters import Parameters
+
+Vector = NDArray[np.float64]
+
+NO_TICKS = np.zeros(0, np.int64)
+
+
+class Rank:
+    """Arithmetic of a rank's nodes; it neither sends nor waits, `serve` does.
+
+    Attributes
+    ----------
+    position : int
+        Every event before it is done at every node of this rank, unless `busy`.
+    counts : Counts
+        What the events so far cost; an exchange between ranks is counted at its first end.
+    """
+
+    def __init__(
+        self, share: Share, parameters: Parameters | NonSmoothParameters, setting: Setting
+    ) -> None:
+        self.share, self.schedule = share, setting.schedule
+        self.ends = local_ends(share)
+        self.algorithm: Any = _algorithm(share, parameters, self.ends, setting.schedule)
+        self.source: Source = own_source(parameters, setting.seed, setting.schedule, share)
+        self.peer_of = _peers(share)
+        self.hands = _hands(share, setting)
+        n, width = share.n_nodes, share.n_features + 1
+        self.desk = ranks.Desk(np.full(n, ranks.DONE, np.int8), np.zeros((2 * n, width)))
+        self.position, self.iterations, self.counts = 0, 0, Counts()
+        self.start(None)
+
+    def start(self, theta: Vector | None) -> None:
+        """State before the first event, from zero or from a model."""
+        self.take(self.algorithm.init(theta))
+
+    def take(self, state: AdfsState | NsAdfsState) -> None:
+        """Go on from this state."""
+        self.state = state
+        network = self.algorithm.network
+        if isinstance(state, AdfsState):
+            self.work: Any = ranks.Smooth(
+                state.lines, state.centres, network, self.algorithm.decay
+            )
+            self._sequence = queues.Sequence(0.0, 0.0, 0.0)
+        else:
+            self.work = ranks.Convex(state.lines, state.pairs, network)
+            self._sequence = queues.Sequence(
+                network.smoothness, network.first_root, network.root_per_tick
+            )
+
+    @property
+    def done(self) -> bool:
+        """Whether every node has executed what was loaded."""
+        return bool((self.desk.status == ranks.DONE).all())
+
+    def load(self, stop: int) -> None:
+        """Queue the events up to the position ``stop``; all before must be done."""
+        events = self.source.draw(self.position, stop)
+        count = np.zeros(self.share.n_nodes, np.int64)
+        exchanges, updates = queues.count_own(events.which, self.ends, self.share.here, count)
+        self._count(exchanges, updates)
+        self.queue = self._queue(count)
+        growth = getattr(self.state, "growth", 0.0)
+        cursor = self.queue.head.copy()
+        growth = queues.fill(
+            self.queue, cursor, events.which, events.sample, events.start, _ticks(events),
+            self.ends, self.share.here, growth, self._sequence,
+        )  # fmt: skip
+        self._move_time(stop, growth)
+        self.desk.status[:] = ranks.RUN
+        self.position = stop
+
+    def _queue(self, count: NDArray[np.int64]) -> ranks.Queue:
+        first = np.concatenate([[0], np.cumsum(count)])
+        size = int(first[-1])
+        weights = size if self._sequence.smoothness > 0.0 else 0
+        return ranks.Queue(
+            first, first[:-1].copy(), np.empty(size, np.int64), np.empty(size, np.int32),
+            np.empty(size, np.int32), np.empty(weights + 1), np.empty(weights + 1),
+        )  # fmt: skip
+
+    def _move_time(self, stop: int, growth: float) -> None:
+        """What the state says of time is that of the position, whichever events are ours."""
+        if isinstance(self.state, AdfsState):
+            self.state.t = stop * TICKS if self.schedule == "poisson" else stop
+        elif self.schedule == "poisson":
+            self.state.growth = convex.weights_at(stop * TICKS, self._sequence)[1]
+        else:
+            self.state.growth = growth
+
+    def _count(self, exchanges: int, updates: int) -> None:
+        n_comm = 2 * exchanges
+        self.iterations += exchanges + updates
+        n_bytes = 8 * self.share.n_features * n_comm
+        self.counts = self.counts.plus(Counts(updates, 0, n_comm, n_bytes))
+
+    def advance(self) -> int:
+        """Run every node until it stands before a message or at its end; how many moved."""
+        moved: int = ranks.advance(
+            self.work, self.share.rows, self.queue, self.hands, self.desk
+        )  # fmt: skip
+        return moved
+
+
+def serve(rank: Rank, transport: Transport) -> int:
+    """Run a rank's nodes as far as they go, begin their exchanges, finish those that are through.
+
+    Returns how many nodes moved: nobody did when all wait for other ranks, or are done.
+    """
+    moved = rank.advance()
+    for node in np.flatnonzero(rank.desk.status == ranks.POST).tolist():
+        edge = int(rank.queue.which[rank.queue.head[node]])
+        side = 0 if rank.ends[edge, 0] == node else 1
+        outgoing, incoming = (rank.desk.messages[2 * node + k] for k in (side, 1 - side))
+        transport.post(node, int(rank.peer_of[edge]), edge, outgoing, incoming)
+        rank.desk.status[node] = ranks.WAIT
+    for node in np.flatnonzero(rank.desk.status == ranks.WAIT).tolist():
+        if transport.done(node):
+            ranks.settle(node, rank.work, rank.queue, rank.hands, rank.desk)
+            moved += 1
+    return moved
+
+
+def _algorithm(
+    share: Share,
+    parameters: Parameters | NonSmoothParameters,
+    ends: NDArray[np.int32],
+    schedule: str,
+) -> Adfs | NsAdfs:
+    if isinstance(parameters, Parameters):
+        return Adfs(share, SmoothPart(parameters, share.nodes, ends), schedule)
+    return NsAdfs(share, ConvexPart(parameters, share.nodes, ends), schedule)
+
+
+def _peers(share: Share) -> NDArray[np.int32]:
+    """The rank at the far end of each edge that leaves this rank; -1 for all other edges."""
+    owners = share.mapping.rank_of[share.topology.edges].reshape(-1, 2)
+    mine = owners == share.peers.rank
+    leaving = mine.sum(axis=1) == 1
+    far = np.where(mine[:, 0], owners[:, 1], owners[:, 0])
+    return np.where(leaving, far, -1).astype(np.int32)
+
+
+def _hands(share: Share, setting: Setting) -> ranks.Hands:
+    n_edges, n_nodes = share.topology.n_edges, share.topology.n_nodes
+    nominal = setting.delays.nominal(n_edges, n_nodes)
+    own = share.n_nodes
+    return ranks.Hands(
+        CODES[setting.clock], nominal[n_edges:][share.nodes].copy(), nominal[:n_edges].copy(),
+        np.zeros(own), np.zeros(own), np.zeros(own),
+    )  # fmt: skip
+
+
+def _ticks(events: Events) -> NDArray[np.int64]:
+    return NO_TICKS if events.ticks is None else events.ticks

@@ -1,0 +1,74 @@
+"""Checkpoints of one rank; the files of all ranks at a position are a consistent cut."""
+
+from collections.abc import Callable
+from typing import Any
+
+from adfs.checkpoints.store import Store
+from adfs.distributed.peers import Peers, attempt
+from adfs.distributed.rank import Rank
+from adfs.errors import CheckpointError
+from adfs.runtime import keeping
+from adfs.runtime.course import Course
+from adfs.runtime.keeping import Hands, Tally
+
+
+class RankKeeper:
+    """Saves at every multiple of ``every``, each rank when it passes there.
+
+    A disk that refuses costs the checkpoint, not the run: ``complain`` is told, once.
+    """
+
+    def __init__(self, store: Store, every: int, complain: Callable[[str], Any]) -> None:
+        self.store, self.every = store, every
+        self._complain, self._failed = complain, False
+        self._passed = 0
+        self.kept = -1  # the newest position that this rank has saved
+
+    def next_after(self, position: int) -> int:
+        """The next position at which to save."""
+        return (position // self.every + 1) * self.every
+
+    def is_due(self, position: int) -> bool:
+        """Whether to save here."""
+        return position % self.every == 0 and position != self._passed
+
+    def save(self, rank: Rank, course: Course, seconds: float, everywhere: int) -> None:
+        """Keep the rank's nodes as they stand; all ranks have saved the position ``everywhere``."""
+        self._passed = rank.position
+        tally = Tally(rank.iterations, rank.counts, seconds)
+        try:
+            keeping.save(
+                self.store, rank.position, rank.share.nodes, rank.share, rank.state, _hands(rank),
+                tally, course, everywhere if everywhere >= 0 else None,
+            )  # fmt: skip
+            self.kept = rank.position
+        except CheckpointError as error:
+            if not self._failed:
+                self._complain(str(error))
+            self._failed = True
+
+    def close(self, peers: Peers) -> None:
+        """Remove what is no longer needed, now that all ranks are done."""
+        everywhere = min(peers.gather(self.kept))
+        self.store.tidy(everywhere if everywhere >= 0 else None)
+
+    def resume(self, peers: Peers, rank: Rank, course: Course) -> tuple[int | None, float]:
+        """Go on from the newest position that every rank has; None if there is none."""
+        nodes = rank.share.nodes.tolist()
+        found = peers.gather(attempt(peers, lambda: list(self.store.found(nodes))))
+        common = set(found[0]).intersection(*found[1:])
+        if not common:
+            return None, 0.0
+        self._passed = self.kept = position = max(common)
+        tally = attempt(peers, lambda: self._load(position, rank, course))
+        rank.position, rank.iterations, rank.counts = position, tally.iterations, tally.counts
+        return position, tally.seconds
+
+    def _load(self, position: int, rank: Rank, course: Course) -> Tally:
+        return keeping.load(
+            self.store, position, rank.share.nodes, rank.share, rank.state, _hands(rank), course
+        )
+
+
+def _hands(rank: Rank) -> Hands:
+    return Hands(rank.hands.finish, rank.hands.busy, rank.hands.waiting)

@@ -1,0 +1,110 @@
+"""The course of a run, whoever turns it: what was read, when to read again, when it is over."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from adfs.algorithms.base import Counts
+from adfs.runtime.evaluation import Reading
+from adfs.runtime.pace import Pace
+from adfs.runtime.stopping import Spent, Stopping
+from adfs.runtime.trace import Trace
+
+
+@dataclass
+class Progress:
+    """What a callback or a progress bar is told after each evaluation."""
+
+    iteration: int
+    idealized_time: float
+    wall_time: float
+    reading: Reading
+    tol: float
+
+
+Callback = Callable[[Progress], Any]
+
+
+class Standing(NamedTuple):
+    """Where a run stands when it is read."""
+
+    position: int
+    iteration: int
+    idealized_time: float
+    wall_time: float
+    counts: Counts
+
+
+@dataclass
+class Course:
+    """Takes readings in order; a function of them alone, so that every engine takes the same.
+
+    Attributes
+    ----------
+    goal : int
+        Position of the next reading.
+    """
+
+    stopping: Stopping
+    pace: Pace
+    rho: float
+    callbacks: tuple[Callback, ...] = ()
+    trace: Trace = field(default_factory=Trace)
+    goal: int = 0
+    size: float = math.nan
+    budget: int = 0
+
+    def note(self, standing: Standing, reading: Reading, interrupted: bool = False) -> str | None:
+        """Record a reading; the status with which to stop, or None after setting the next goal."""
+        self._record(standing, reading)
+        error = self._error(reading)
+        if math.isnan(self.size):
+            self.size = max(1.0, abs(reading.objective), reading.duality_gap)
+            self.budget = self.stopping.budget(self.rho, error)
+        if interrupted and error > self.stopping.tol:
+            return "interrupted"
+        spent = Spent(standing.position, standing.idealized_time, standing.wall_time)
+        growth = reading.duality_gap / self.size
+        status = self.stopping.verdict(growth, error, spent, self.budget)
+        if status is None:
+            events = self.pace.events(spent, error)
+            self.goal = min(self.budget, standing.position + events)
+        return status
+
+    def _record(self, standing: Standing, reading: Reading) -> None:
+        self.trace.append(
+            iteration=standing.iteration, idealized_time=standing.idealized_time,
+            wall_time=standing.wall_time, **standing.counts._asdict(), objective=reading.objective,
+            suboptimality=reading.suboptimality, duality_gap=reading.duality_gap,
+            consensus_error=reading.consensus_error,
+        )  # fmt: skip
+        progress = Progress(
+            standing.iteration, standing.idealized_time, standing.wall_time, reading,
+            self.stopping.tol,
+        )  # fmt: skip
+        for callback in self.callbacks:
+            callback(progress)
+
+    def _error(self, reading: Reading) -> float:
+        """What is to fall to ``tol``."""
+        if self.stopping.measure == "suboptimality" and reading.suboptimality is not None:
+            return reading.suboptimality
+        return reading.relative_gap
+
+    def state(self) -> dict[str, Any]:
+        """Plain values from which ``restore`` goes on."""
+        return {
+            "goal": self.goal, "size": self.size, "budget": self.budget,
+            "pace": self.pace.state(), "trace": self.trace.to_dict(),
+        }  # fmt: skip
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take up the course that a run of the same config had."""
+        self.goal, self.size = int(state["goal"]), float(state["size"])
+        self.pace.restore(state["pace"])
+        self.trace = Trace.from_dict(state["trace"])
+        first = self.trace["duality_gap"][0], self.trace["objective"][0]
+        error = float(first[0] or 0.0) / max(1.0, abs(float(first[1] or 0.0)))
+        # A resumed run may ask for a smaller tol, which needs a larger budget.
+        self.budget = self.stopping.budget(self.rho, error)

@@ -1,0 +1,188 @@
+"""What a run is at a position, as a checkpoint keeps it: the same for every engine.
+
+A node's arrays are its own, so any number of processes can go on from what any other number saved.
+Counts and seconds belong to whole processes: one node carries them, and only sums and maxima over
+all nodes mean something.
+"""
+
+import os
+import warnings
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adfs.algorithms.adfs import AdfsState
+from adfs.algorithms.base import Counts, Setting
+from adfs.algorithms.ns_adfs import NsAdfsState
+from adfs.checkpoints.identity import Identity, fingerprint
+from adfs.checkpoints.store import Store
+from adfs.errors import ParameterError
+from adfs.kernels import convex, edge
+from adfs.kernels.rows import DenseRows
+from adfs.problems.finite_sum import Problem
+from adfs.runtime.course import Course
+
+State = AdfsState | NsAdfsState
+Arrays = dict[str, NDArray[Any]]
+
+SMOOTH_COLUMNS = [edge.SUM, edge.DIFFERENCE, edge.LAST, edge.WARM]
+CONVEX_COLUMNS = [convex.VALUE, convex.LAG]
+
+
+class Checkpoints(NamedTuple):
+    """Where and how often a run is kept, and whether it goes on from what is there.
+
+    ``every`` is in events (units of time under the Poisson schedule). A disk that refuses costs a
+    checkpoint, not the run: ``complain`` is told.
+    """
+
+    folder: str | os.PathLike[str]
+    every: int | None = None
+    resume: bool = False
+    complain: Callable[[str], Any] = warnings.warn
+
+    def interval(self, n_samples: int) -> int:
+        """As asked; else some passes, and at least half a second of work or so."""
+        return self.every or max(5_000_000, 10 * n_samples)
+
+
+class Tally(NamedTuple):
+    """What a process has spent: events, proximal steps, messages, and seconds."""
+
+    iterations: int = 0
+    counts: Counts = Counts()
+    seconds: float = 0.0
+
+    def to_array(self) -> NDArray[np.int64]:
+        """Without the seconds, which differ from run to run."""
+        return np.array([self.iterations, *self.counts], dtype=np.int64)
+
+
+def node_state(state: State, problem: Problem, node: int) -> Arrays:
+    """Arrays of one node of this process."""
+    rows = problem.node_rows(node)
+    if isinstance(state, AdfsState):
+        centres = state.centres
+        return {
+            "lines": state.lines[rows][:, SMOOTH_COLUMNS], "pairs": centres.pairs[node],
+            "scale": centres.scale[node : node + 1], "last": centres.last[node : node + 1],
+        }  # fmt: skip
+    return {"lines": state.lines[rows][:, CONVEX_COLUMNS], "pairs": state.pairs[node]}
+
+
+def put_node_state(state: State, problem: Problem, node: int, arrays: Arrays) -> None:
+    """Make one node what it was."""
+    rows = problem.node_rows(node)
+    if isinstance(state, AdfsState):
+        state.lines[rows, : len(SMOOTH_COLUMNS)] = arrays["lines"]
+        state.centres.pairs[node] = arrays["pairs"]
+        state.centres.scale[node] = arrays["scale"][0]
+        state.centres.last[node] = arrays["last"][0]
+    else:
+        state.lines[rows, : len(CONVEX_COLUMNS)] = arrays["lines"]
+        state.pairs[node] = arrays["pairs"]
+
+
+def whole_state(state: State, course: Course) -> dict[str, Any]:
+    """What is the same on every rank."""
+    t = state.t if isinstance(state, AdfsState) else 0
+    growth = state.growth if isinstance(state, NsAdfsState) else 0.0
+    return {"course": course.state(), "t": t, "growth": growth}
+
+
+def put_whole_state(state: State, course: Course, kept: dict[str, Any]) -> None:
+    """The inverse."""
+    course.restore(kept["course"])
+    if isinstance(state, AdfsState):
+        state.t = int(kept["t"])
+    else:
+        state.growth = float(kept["growth"])
+
+
+class Hands(NamedTuple):
+    """Idealized times of this process's nodes."""
+
+    finish: NDArray[np.float64]
+    busy: NDArray[np.float64]
+    waiting: NDArray[np.float64]
+
+
+def save(
+    store: Store, position: int, nodes: NDArray[np.int64], problem: Problem, state: State,
+    hands: Hands, tally: Tally, course: Course, everywhere: int | None = None,
+) -> None:  # fmt: skip
+    """Keep a run at a position; ``nodes`` are the numbers, in the whole graph, of those here.
+
+    ``everywhere`` is the newest position that all processes of the run are known to have saved.
+    """
+    kept: dict[int, Arrays] = {}
+    for own, node in enumerate(nodes.tolist()):
+        spent = tally if own == 0 else Tally()
+        kept[node] = node_state(state, problem, own) | {
+            "hands": np.array([each[own] for each in hands]),
+            "tally": spent.to_array(), "seconds": np.array([spent.seconds]),
+        }  # fmt: skip
+    store.save(position, whole_state(state, course), kept, everywhere)
+
+
+def load(
+    store: Store, position: int, nodes: NDArray[np.int64], problem: Problem, state: State,
+    hands: Hands, course: Course,
+) -> Tally:  # fmt: skip
+    """Take up a run where it was; returns what these nodes carry of its costs."""
+    loaded = store.load(position, nodes.tolist())
+    put_whole_state(state, course, loaded.run)
+    total, seconds = np.zeros(5, np.int64), 0.0
+    for own, node in enumerate(nodes.tolist()):
+        arrays = loaded.nodes[node]
+        put_node_state(state, problem, own, arrays)
+        for each, value in zip(hands, arrays["hands"], strict=True):
+            each[own] = value
+        total += arrays["tally"]
+        seconds = max(seconds, float(arrays["seconds"][0]))
+    return Tally(int(total[0]), Counts(*total[1:].tolist()), seconds)
+
+
+def require_keepable(name: str) -> None:
+    """Refuse an algorithm whose state cannot be kept."""
+    if name not in ("adfs", "ns-adfs"):
+        raise ParameterError(
+            f"Checkpoints are for the algorithms adfs and ns-adfs, not for {name!r}; leave "
+            "--checkpoint out, or choose one of them."
+        )
+
+
+def identity_of(
+    problem: Problem, nodes: NDArray[np.int64], sigma: NDArray[np.float64], name: str,
+    setting: Setting, warm_start: NDArray[np.float64] | None,
+) -> Identity:  # fmt: skip
+    """Everything that a run's bits depend on, as far as this process knows it."""
+    values = np.unique(sigma)
+    config = {
+        "algorithm": name, "loss": problem.loss.name,
+        "sigma": float(values[0]) if len(values) == 1 else sigma.tolist(),
+        "graph": problem.topology.name, "edges": fingerprint_of(problem.topology.edges),
+        "nodes": problem.topology.n_nodes, "features": problem.n_features,
+        "parameters": setting.rule if isinstance(setting.rule, str) else str(setting.rule),
+        "schedule": setting.schedule, "tau": float(setting.tau), "clock": setting.clock,
+        "warm_start": None if warm_start is None else fingerprint_of(warm_start),
+    }  # fmt: skip
+    data = {int(node): _fingerprint(problem, own) for own, node in enumerate(nodes)}
+    return Identity(setting.seed, config, data)
+
+
+def fingerprint_of(array: NDArray[Any]) -> str:
+    """Digest of one array."""
+    empty = np.empty(0)
+    return fingerprint((np.atleast_2d(array),), empty, empty)
+
+
+def _fingerprint(problem: Problem, node: int) -> str:
+    part, rows = problem.node_rows(node), problem.rows
+    if isinstance(rows, DenseRows):
+        arrays: tuple[NDArray[Any], ...] = (rows.values[part],)
+    else:
+        arrays = (rows.values, rows.indices, rows.indptr[part.start : part.stop + 1])
+    return fingerprint(arrays, problem.labels[part], problem.weights[part])
