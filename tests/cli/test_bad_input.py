@@ -83,7 +83,6 @@ ARGUMENTS = {
     ),
     "algorithm": (["--algorithm", "sgd"], "algorithm='sgd' is not known"),
     "rule": (["--parameters", "best"], "--parameters: invalid choice: 'best'"),
-    "engine": (["--engine", "mpi"], "--engine mpi is not part of this version of adfs"),
     "draw without m": (["--partition", "draw"], "how='draw' needs m"),
     "m without draw": (["--m", "3"], "m=3 is for how='draw' only"),
     "m > samples": (["--partition", "draw", "--m", "9"], "m=9 must be a whole number from 1 to"),

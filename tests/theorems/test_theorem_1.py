@@ -9,27 +9,19 @@ import adfs
 from adfs.algorithms.adfs import Adfs
 from adfs.schedule.events import Events
 from oracles import augmented, theory
-from problems_for_tests import RULES, all_duals, bits, literal, make_case, node_rows, run
+from problems_for_tests import (
+    RULES,
+    Lyapunov,
+    all_duals,
+    bits,
+    literal,
+    make_case,
+    node_rows,
+    run,
+)
 
 SEEDS = range(24)
 READINGS = 40
-
-
-class Lyapunov:
-    """``sigma_A |v - x*|^2 + 2 (F_A^*(x) - F_A^*(x*))`` in edge space: what Theorem 1 contracts."""
-
-    def __init__(self, case, oracle):
-        self.arguments = case.shards, case.problem.sigma, case.problem.loss.name
-        self.theta = augmented.minimiser(*self.arguments)
-        self.optimal = augmented.optimal_rows(*self.arguments, self.theta)
-        self.least = augmented.dual_objective(*self.arguments, self.optimal)
-        self.inverse = np.linalg.pinv(oracle.incidence)
-        self.sigma_a = oracle.sigma_a
-
-    def __call__(self, x, v):
-        distance = np.sum((self.inverse @ (v - self.optimal)) ** 2)
-        above = augmented.dual_objective(*self.arguments, x) - self.least
-        return self.sigma_a * distance + 2.0 * above
 
 
 @functools.cache

@@ -13,8 +13,10 @@ the pseudo code (trap T9).
 """
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from adfs.algorithms.base import (
     Counts,
@@ -40,6 +42,22 @@ from adfs.schedule.events import Events
 from adfs.theory.parameters import Parameters
 
 
+class Steps(Protocol):
+    """What Algorithm 1 needs of `Parameters`; a rank has it for its own nodes only."""
+
+    @property
+    def rho(self) -> float: ...
+    @property
+    def edges(self) -> NDArray[np.int32]: ...
+    @property
+    def edge_eta(self) -> Vector: ...
+    @property
+    def edge_push(self) -> Vector: ...
+    @property
+    def eta_ratio(self) -> Vector: ...
+    def sample_push(self, node: int) -> Vector: ...
+
+
 @dataclass
 class AdfsState:
     """Where a run stands: the next iteration (or the tick), a line a sample, the centres' rows."""
@@ -52,7 +70,7 @@ class AdfsState:
 class Adfs:
     """Algorithm 1 on one problem with one choice of parameters, or its continuized form."""
 
-    def __init__(self, problem: Problem, parameters: Parameters, schedule: str = "shared") -> None:
+    def __init__(self, problem: Problem, parameters: Steps, schedule: str = "shared") -> None:
         require_smooth("adfs", problem)
         self.problem, self.parameters = problem, parameters
         self.continuized = schedule == "poisson"

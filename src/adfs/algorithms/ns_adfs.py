@@ -15,8 +15,10 @@ while a proximal step forgets them at once (docs/algorithms/ns-adfs.md has what 
 
 import math
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from adfs.algorithms.base import (
     Counts,
@@ -42,6 +44,25 @@ from adfs.schedule.events import Events
 from adfs.theory.non_smooth import NonSmoothParameters
 
 
+class Steps(Protocol):
+    """What Algorithm 3 needs of `NonSmoothParameters`; a rank has it for its own nodes only."""
+
+    @property
+    def edges(self) -> NDArray[np.int32]: ...
+    @property
+    def edge_eta(self) -> Vector: ...
+    @property
+    def edge_push(self) -> Vector: ...
+    @property
+    def smoothness(self) -> float: ...
+    @property
+    def start(self) -> float: ...
+    @property
+    def p_sample(self) -> Vector: ...
+    @property
+    def mu2(self) -> Vector: ...
+
+
 @dataclass
 class NsAdfsState:
     """Where a run stands: ``A_t``, a line a sample, the centres' rows."""
@@ -54,9 +75,7 @@ class NsAdfsState:
 class NsAdfs:
     """Algorithm 3 on one problem with one choice of parameters, or its continuized form."""
 
-    def __init__(
-        self, problem: Problem, parameters: NonSmoothParameters, schedule: str = "shared"
-    ) -> None:
+    def __init__(self, problem: Problem, parameters: Steps, schedule: str = "shared") -> None:
         require_non_smooth("ns-adfs", problem)
         self.problem, self.parameters = problem, parameters
         self.continuized = schedule == "poisson"

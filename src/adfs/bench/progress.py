@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from adfs.runtime.runner import Progress
+from adfs.runtime.course import Progress
 from adfs.runtime.stopping import Stopping
 
 Key = tuple[str, int]  # label and seed

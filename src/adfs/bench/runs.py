@@ -15,8 +15,9 @@ from adfs.bench.folder import FINISHED, RunFolder, unwritten
 from adfs.bench.identity import run_identity
 from adfs.bench.progress import Board, RunProgress
 from adfs.problems.finite_sum import Problem
+from adfs.runtime.course import Progress
 from adfs.runtime.pace import HALF_A_DECADE, EvenCurve
-from adfs.runtime.runner import Progress, Run
+from adfs.runtime.runner import Run
 from adfs.runtime.signals import Interrupts
 from adfs.runtime.stopping import Stopping
 

@@ -49,7 +49,7 @@ def _advice(row: dict[str, Any]) -> str:
     """How the numbers are used, with one of them."""
     return (
         "tau is an exchange in proximal steps of dense rows: take the line next to your number of\n"
-        f"features and train with it, here --tau {row['tau']:.2g} for {row['n_features']} features."
+        f"features and train with it, here --tau {row['tau']:.3g} for {row['n_features']} features."
         " On rows with few non-zeros\na step takes less, so tau is larger in the same proportion.\n"
     )
 

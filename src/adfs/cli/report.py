@@ -57,6 +57,7 @@ def record(
         "parameters": models.summary(result),
         "train": train,
         "test": None if test is None else _on_test_data(model, *test),
+        "resumed": result.resumed,
         "out": args.out,
         "trace": args.trace,
     }
@@ -100,7 +101,11 @@ def summary(args: argparse.Namespace, record: dict[str, Any]) -> str:
     ]  # fmt: skip
     if record["test"] is not None:
         lines.insert(4, ("test", _measure(record["test"])))
-    written = [path for path in (args.out, args.trace) if path is not None]
+    if record.get("ranks"):
+        lines.append(("ranks", ranks_line(record["ranks"])))
+    if record["resumed"] is not None:
+        lines.append(("resumed", f"went on from position {record['resumed']}"))
+    written = [path for path in (args.out, args.trace, args.timeline) if path is not None]
     if written:
         lines.append(("wrote", ", ".join(written)))
     return output.facts(lines)
@@ -133,6 +138,24 @@ def _measure(values: dict[str, float | None]) -> str:
 
 def _number(value: float | None, form: str) -> str:
     return "not finite" if value is None else format(value, form)
+
+
+def ranks_line(ranks: list[dict[str, Any]]) -> str:
+    """How many there were, and what their time was spent on."""
+    from adfs.plots.ranks import percent
+
+    kinds = list(ranks[0]["seconds"])
+    total = {kind: sum(each["seconds"][kind] for each in ranks) for kind in kinds}
+    whole = sum(total.values()) or 1.0
+    shares = [f"{kind} {percent(spent / whole)}" for kind, spent in total.items() if spent > 0.0]
+    cut, most = ranks[0]["cut_edges"], max(each["peak_memory"] for each in ranks)
+    between = f", {_count(cut, 'edge')} between them" if len(ranks) > 1 else ""
+    memory = f", at most {most / 1e6:,.0f} MB each" if most else ""
+    return f"{len(ranks)}{between}{memory}: {', '.join(shares)}"
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number:,} {word}" + ("" if number == 1 else "s")
 
 
 def ranks_record(ranks: "Sequence[Execution]") -> list[dict[str, Any]]:

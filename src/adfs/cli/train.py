@@ -179,6 +179,7 @@ def check(args: argparse.Namespace) -> None:
     from adfs.algorithms import registered  # noqa: F401  (fills the registry)
     from adfs.algorithms.base import get_algorithm, require_schedule
     from adfs.cli.data import input_files
+    from adfs.cli.rank_timeline import timeline_kind
     from adfs.runtime.stopping import Stopping
     from adfs.schedule.delays import Delays
 
@@ -188,6 +189,8 @@ def check(args: argparse.Namespace) -> None:
     Stopping(args.tol, args.max_iter, args.time_limit)
     Delays(tau=args.tau)
     _check_engine(args)
+    if args.timeline is not None:
+        timeline_kind("--timeline", args.timeline)
     outputs = {"--out": args.out, "--trace": args.trace, "--timeline": args.timeline}
     for flag, path in outputs.items():
         output.check_writable(flag, path)
@@ -249,7 +252,9 @@ def checkpoints_of(args: argparse.Namespace) -> "Checkpoints | None":
 
     if args.checkpoint is None:
         return None
-    return Checkpoints(args.checkpoint, args.checkpoint_every, args.resume, output.note)
+    return Checkpoints(
+        args.checkpoint, args.checkpoint_every, args.resume, output.note, output.note
+    )  # fmt: skip
 
 
 def _solve(args: argparse.Namespace, problem: "Problem", theta: "Vector | None") -> "Result":
@@ -268,10 +273,11 @@ def _write(
     args: argparse.Namespace, result: "Result", model: "Model", ranks: "Sequence[Execution]"
 ) -> list[Exception]:
     """Model, trace and timeline; one that fails does not keep the others from being written."""
-    from adfs.cli.rank_timeline import save_ranks
+    from adfs.cli.rank_timeline import save_ranks, timeline_kind
 
     def save_timeline(path: str) -> None:
-        save_ranks(ranks, path)
+        # The kind is that of the name given, whatever a symbolic link points to.
+        save_ranks(ranks, path, timeline_kind("--timeline", args.timeline))
 
     writers = (
         (args.out, model.save), (args.trace, result.trace.to_csv), (args.timeline, save_timeline)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from adfs.cli import options, output
 
 if TYPE_CHECKING:
+    from adfs.distributed.execution import Execution
     from adfs.distributed.local_data import LocalData
     from adfs.distributed.share import Share
-    from adfs.distributed.solve import Execution
     from adfs.distributed.world import World
     from adfs.runtime.course import Progress
     from adfs.runtime.model import Model, Vector
@@ -63,7 +63,14 @@ def _load(args: argparse.Namespace, world: "World") -> "tuple[Share, LocalData]"
     """The rows of this rank's nodes, as the arguments describe them."""
     import numpy as np
 
-    from adfs.cli.data import check_options, fetch, read_sigma, read_topology, weighed, with_constant
+    from adfs.cli.data import (
+        check_options,
+        fetch,
+        read_sigma,
+        read_topology,
+        weighed,
+        with_constant,
+    )
     from adfs.distributed.local_data import load_share
     from adfs.distributed.mapping import Mapping, map_nodes
     from adfs.distributed.patterns import find_shards, place_shards
@@ -107,9 +114,11 @@ def _warm_start(args: argparse.Namespace, world: "World", share: "Share") -> "Ve
     given: Vector = world.gather(
         attempt(
             world,
-            lambda: theta_of(Model.load(args.warm_start), args, share.n_features)
-            if world.rank == 0
-            else None,
+            lambda: (
+                theta_of(Model.load(args.warm_start), args, share.n_features)
+                if world.rank == 0
+                else None
+            ),
         )
     )[0]
     return given
@@ -147,12 +156,14 @@ class Lines:
     """Progress as a line now and then: what mpiexec passes on is no terminal."""
 
     def __init__(self) -> None:
-        self._told = time.monotonic()
+        self._told: float | None = None
 
     def __call__(self, progress: "Progress") -> None:
-        """Say where the run is, if nothing was said for a while."""
+        """Say where the run is, if nothing was said for a while; not at its start."""
         now = time.monotonic()
-        if now - self._told >= SECONDS_BETWEEN_LINES:
+        if self._told is None:
+            self._told = now
+        elif now - self._told >= SECONDS_BETWEEN_LINES:
             self._told = now
             output.note(
                 f"{progress.wall_time:.0f} s: relative gap {progress.reading.relative_gap:.2g} "

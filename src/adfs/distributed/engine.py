@@ -57,8 +57,8 @@ class Engine:
         """Seconds of this rank in the loop, readings not counted."""
         return time.perf_counter() - self._started - self._aside
 
-    def go(self, interrupts: Interrupts) -> tuple[str, Standing, Reading]:
-        """Turn until a limit is met; the status, and what was read where it was met."""
+    def go(self, interrupts: Interrupts) -> tuple[str, Reading]:
+        """Turn until a limit is met; return the status and the last reading."""
         while True:
             self.run_to(self.course.goal, interrupts)
             halted = self.rank.position < self.course.goal
@@ -69,10 +69,11 @@ class Engine:
             if not halted:
                 self.run_to(self._ahead(), interrupts, pending)
             standing, reading = self._finish(pending)
-            status = self.course.note(standing, reading, halted and self.pulse.signal > 0)
+            by_signal = halted and self.pulse.signal > 0
+            status = self.course.note(standing, reading, lambda: by_signal)  # noqa: B023
             if status is not None:
                 self._drain(interrupts)
-                return status, standing, reading
+                return status, reading
 
     def _ahead(self) -> int:
         """How far to go while a reading is on its way: where no reading will be wanted before."""
@@ -189,4 +190,3 @@ def _facts(rank: Rank, wall_time: float) -> list[tuple[float, ...]]:
 def _given(told: list[tuple[float, ...]]) -> Iterator[Part]:
     for values in told:
         yield Part(np.empty(0), values)
-

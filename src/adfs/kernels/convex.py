@@ -83,7 +83,7 @@ def offer(growth, node, pairs, network, messages, slot):
 
 @njit(cache=True, _nrt=False, forceinline=True)
 def accept(a, growth, edge, node, messages, slot, pairs, network):
-    """Finish an exchange at one end; ``messages[slot]`` is the edge's first node's, then the second's.
+    """Finish an exchange at one end; ``messages`` has the first node's at ``slot``, then the other.
 
     Both ends compute the same difference from the same operands: opposite moves to the last bit.
     """

@@ -104,7 +104,7 @@ def offer(t, node, centres, network, decay, messages, slot):
 
 @njit(cache=True, _nrt=False, forceinline=True)
 def accept(edge, node, messages, slot, centres, network):
-    """Finish an exchange at one end; ``messages[slot]`` is the edge's first node's, then the second's.
+    """Finish an exchange at one end; ``messages`` has the first node's at ``slot``, then the other.
 
     Must follow ``offer`` at the same iteration. Both ends compute the same difference from the same
     operands, so their moves are opposite to the last bit.

@@ -2,7 +2,6 @@
 
 from typing import NamedTuple
 
-import numpy as np
 from numba import njit
 
 from adfs.kernels.convex import next_weight, weights_at

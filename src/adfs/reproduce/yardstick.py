@@ -83,9 +83,9 @@ def time_to(network: Network, method: Method, tol: float, interrupts: Interrupts
     interval = max(1, round(0.25 / method.rho))
     times, errors = [0.0], [network.error(method.algorithm.output(run.state))]
     while errors[-1] > tol:
-        if interrupts.received is not None or run.iteration * method.rho > MOST_FACTORS_E:
+        if interrupts.received is not None or run.position * method.rho > MOST_FACTORS_E:
             return None
-        run.advance(run.iteration + interval, interrupts)
+        run.advance(run.position + interval, interrupts)
         thetas = method.algorithm.output(run.state)
         rough = network.rough_error(thetas)
         times.append(run.clock.time)

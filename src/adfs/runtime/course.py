@@ -55,14 +55,19 @@ class Course:
     size: float = math.nan
     budget: int = 0
 
-    def note(self, standing: Standing, reading: Reading, interrupted: bool = False) -> str | None:
-        """Record a reading; the status with which to stop, or None after setting the next goal."""
+    def note(
+        self, standing: Standing, reading: Reading, interrupted: Callable[[], bool]
+    ) -> str | None:
+        """Record a reading; the status with which to stop, or None after setting the next goal.
+
+        ``interrupted`` is asked when the callbacks have been told: one of them may be what stops.
+        """
         self._record(standing, reading)
         error = self._error(reading)
         if math.isnan(self.size):
             self.size = max(1.0, abs(reading.objective), reading.duality_gap)
             self.budget = self.stopping.budget(self.rho, error)
-        if interrupted and error > self.stopping.tol:
+        if interrupted() and error > self.stopping.tol:
             return "interrupted"
         spent = Spent(standing.position, standing.idealized_time, standing.wall_time)
         growth = reading.duality_gap / self.size

@@ -70,7 +70,8 @@ def reading_steps(
     theta, thetas = means[best], outputs[best]
     _, distances = yield Ask(0, 1, _distances(thetas, theta))
     spread = float(np.sqrt(np.mean(distances)))
-    return Reading(theta, thetas, *map(float, found[best]), None, spread)
+    objective, gap = float(found[best].objective), float(found[best].duality_gap)
+    return Reading(theta, thetas, objective, gap, None, spread)
 
 
 def _best(found: list[Certificate]) -> int:

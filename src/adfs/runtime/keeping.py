@@ -31,21 +31,34 @@ SMOOTH_COLUMNS = [edge.SUM, edge.DIFFERENCE, edge.LAST, edge.WARM]
 CONVEX_COLUMNS = [convex.VALUE, convex.LAG]
 
 
+def _nothing(message: str) -> None:
+    """Nobody listens."""
+
+
 class Checkpoints(NamedTuple):
     """Where and how often a run is kept, and whether it goes on from what is there.
 
     ``every`` is in events (units of time under the Poisson schedule). A disk that refuses costs a
-    checkpoint, not the run: ``complain`` is told.
+    checkpoint, not the run: ``complain`` is told. ``tell`` hears where a run that is to go on
+    begins.
     """
 
     folder: str | os.PathLike[str]
     every: int | None = None
     resume: bool = False
     complain: Callable[[str], Any] = warnings.warn
+    tell: Callable[[str], Any] = _nothing
 
     def interval(self, n_samples: int) -> int:
         """As asked; else some passes, and at least half a second of work or so."""
         return self.every or max(5_000_000, 10 * n_samples)
+
+    def announce(self, resumed: int | None) -> None:
+        """Say where the run begins."""
+        if resumed is None:
+            self.tell(f"{os.fspath(self.folder)} has no checkpoint yet: starts at 0")
+        else:
+            self.tell(f"went on from position {resumed}, kept in {os.fspath(self.folder)}")
 
 
 class Tally(NamedTuple):

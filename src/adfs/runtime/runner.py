@@ -70,8 +70,9 @@ class Run:
             if self.keeper is not None and self.position < self.course.goal:
                 self.keeper.save(self)  # before a reading that an undisturbed run would not make
             reading = self.read()
-            interrupted = interrupts.received is not None
-            status = self.course.note(self.standing(), reading, interrupted)
+            status = self.course.note(
+                self.standing(), reading, lambda: interrupts.received is not None
+            )
             if status is not None:
                 return status, reading
 
@@ -105,6 +106,4 @@ class Run:
 
     def standing(self) -> Standing:
         """Where the run stands."""
-        return Standing(
-            self.position, self.iteration, self.clock.time, self.wall_time, self.counts
-        )
+        return Standing(self.position, self.iteration, self.clock.time, self.wall_time, self.counts)

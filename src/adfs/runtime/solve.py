@@ -13,10 +13,10 @@ from adfs.algorithms.base import Setting, get_algorithm
 from adfs.checkpoints.store import Store
 from adfs.errors import ParameterError
 from adfs.problems.finite_sum import Problem
+from adfs.runtime.course import Callback
 from adfs.runtime.keeping import Checkpoints, identity_of, require_keepable
 from adfs.runtime.pace import Cautious, Every, Pace, ToTolerance
 from adfs.runtime.progress import terminal_progress
-from adfs.runtime.course import Callback
 from adfs.runtime.runner import Run
 from adfs.runtime.signals import Interrupts
 from adfs.runtime.stopping import Stopping
@@ -192,7 +192,11 @@ def _keep(
     store.open()
     keeper = LocalKeeper(store, wanted.interval(problem.n_samples), wanted.complain)
     run.keeper = keeper
-    return keeper.resume(run) if wanted.resume else None
+    if not wanted.resume:
+        return None
+    resumed = keeper.resume(run)
+    wanted.announce(resumed)
+    return resumed
 
 
 def automatic(problem: Problem) -> str:
@@ -204,9 +208,7 @@ def _rule(parameters: str | Parameters | NonSmoothParameters) -> str:
     return parameters if isinstance(parameters, str) else parameters.how
 
 
-def pace_of(
-    sharp: bool, rho: float, shortest: int, tol: float, evaluate_every: int | None
-) -> Pace:
+def pace_of(sharp: bool, rho: float, shortest: int, tol: float, evaluate_every: int | None) -> Pace:
     """When to read a run that is to end at ``tol``; see `Method` for the first three."""
     if evaluate_every is not None:
         return Every(int(evaluate_every))
