@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from adfs.distributed import mpi_symbols
 from adfs.distributed.rank import Rank, serve
+from adfs.distributed.spans import MOST_SPANS
 
 Vector = NDArray[np.float64]
 
 POLLS = 2_000
-MOST_WAITS = 200_000  # in a timeline
 
 
 class Carrier(Protocol):
@@ -89,7 +89,7 @@ class CompiledCarrier:
             np.uint64(mpi._handleof(comm)), np.uint64(mpi._handleof(mpi.DOUBLE)), rank.peer_of,
             np.zeros(2 * n * request, np.uint8), np.zeros(2 * mpi._sizeof(mpi.Status), np.uint8),
             np.zeros(1, np.int32), np.zeros(1),
-            np.empty((MOST_WAITS if keep_waits else 0, 2)), np.zeros(1, np.int64),
+            np.empty((MOST_SPANS if keep_waits else 0, 2)), np.zeros(1, np.int64),
         )  # fmt: skip
 
     def serve(self) -> bool:
@@ -128,7 +128,9 @@ class OwnNodesOnly:
         return True
 
 
-def make_carrier(rank: Rank, mpi: Any, comm: Any, kind: str = "auto", keep_waits: bool = False) -> Carrier:
+def make_carrier(
+    rank: Rank, mpi: Any, comm: Any, kind: str = "auto", keep_waits: bool = False
+) -> Carrier:
     """``auto`` takes compiled code where the platform allows it."""
     if rank.share.peers.size == 1:
         return OwnNodesOnly(rank)

@@ -5,6 +5,7 @@ order, and tells the result to all. So a rank holds its own rows and a part of t
 sums have the bits that one process alone would get.
 """
 
+import itertools
 from collections.abc import Iterator
 from typing import Any, Generic, TypeVar
 
@@ -51,7 +52,7 @@ class Sums:
         """Sum of the rows of all nodes, in node order."""
         cuts = np.linspace(0, rows.shape[1], self._size + 1).astype(np.int64)
         widths = np.diff(cuts)
-        pieces = [rows[:, a:b].ravel() for a, b in zip(cuts[:-1], cuts[1:], strict=True)]
+        pieces = [rows[:, a:b].ravel() for a, b in itertools.pairwise(cuts)]
         outgoing = np.concatenate(pieces)
         mine = int(widths[self._rank])
         received = [len(nodes) * mine for nodes in self._nodes]

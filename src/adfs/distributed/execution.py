@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from adfs.distributed.spans import Spans
+from adfs.distributed.spans import KINDS, Span, Spans
 from adfs.distributed.world import World
 
 
@@ -35,7 +35,7 @@ class Execution:
     resumed: int | None = None
     cut_edges: int = 0
     peak_memory: int = 0
-    spans: list[tuple[str, float, float]] = field(default_factory=list)
+    spans: list[Span] = field(default_factory=list)
 
 
 def account(
@@ -64,9 +64,16 @@ def peak_memory() -> int:
 
 def gather_executions(world: World, own: Execution) -> list[Execution]:
     """Those of all ranks, on every rank."""
+    kinds = np.array([KINDS.index(span[0]) for span in own.spans], dtype=np.int8)
+    times = np.array([span[1:] for span in own.spans], dtype=np.float64).reshape(-1, 2)
     told: list[dict[str, Any]] = world.gather(
-        {**vars(own), "spans": [list(span) for span in own.spans]}
+        {**vars(own), "spans": None, "kinds": kinds, "times": times}
     )
-    return [
-        Execution(**(each | {"spans": [tuple(span) for span in each["spans"]]})) for each in told
-    ]
+    return [_heard(each) for each in told]
+
+
+def _heard(told: dict[str, Any]) -> Execution:
+    """An account from what its rank has told."""
+    kinds, times = told.pop("kinds").tolist(), told.pop("times").tolist()
+    told["spans"] = [(KINDS[k], start, end) for k, (start, end) in zip(kinds, times, strict=True)]
+    return Execution(**told)

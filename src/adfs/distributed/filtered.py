@@ -24,6 +24,7 @@ from adfs.problems.libsvm import (
     Block,
     Matrix,
     check_n_features,
+    dense_if_full,
     is_full,
     parse,
     require_samples,
@@ -99,7 +100,7 @@ class TextSource:
             if len(distinct) < len(places):
                 X, labels = X[take], labels[take]
             y[slots] = labels
-            pieces.append(Piece(X, slots))
+            pieces.append(Piece(dense_if_full(X), slots))  # what takes less
             found += len(slots)
         if found != len(dealt):
             raise changed(self.path)
@@ -136,10 +137,11 @@ class TextSource:
         """Some samples of a block."""
         lines = block.lines.samples[places]
         bounds = block.lines.bounds
-        text = b"".join(
-            block.text[start:stop]
-            for start, stop in zip(bounds[lines].tolist(), bounds[lines + 1].tolist(), strict=True)
-        )
+        starts, stops = bounds[lines].tolist(), bounds[lines + 1].tolist()
+        if lines[-1] - lines[0] + 1 == len(lines):
+            text = block.text[starts[0] : stops[-1]]
+        else:
+            text = b"".join(block.text[a:b] for a, b in zip(starts, stops, strict=True))
         return parse(self.path, text, (block.first_line + lines).tolist(), self.n_features)
 
 

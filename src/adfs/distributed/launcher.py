@@ -33,19 +33,20 @@ def _first_number(names: tuple[str, ...]) -> int | None:
 
 
 def end_job(code: int) -> None:
-    """Ask hydra to end the job with this exit code, in the words of PMI; others are not asked.
+    """Ask the launcher to end the job with this exit code, where it speaks the first PMI.
 
-    Hydra also ends a job when a process leaves without having finished MPI, but then the exit code
-    is that of a process it killed itself, and it puts a banner on stdout. Elsewhere our own exit
-    code has to do.
+    Our own exit code is not enough: on several hosts hydra waits on for the others, and on one it
+    kills them, takes the exit code from there and puts a banner on stdout. Open MPI has no such
+    line, and ends the job when one process does.
     """
-    if "HYDI_CONTROL_FD" not in os.environ or not os.environ.get("PMI_FD", "").isdigit():
+    line = os.environ.get("PMI_FD", "")
+    if not line.isdigit():
         return
     try:
-        os.write(int(os.environ["PMI_FD"]), f"cmd=abort exitcode={code}\n".encode())
+        os.write(int(line), f"cmd=abort exitcode={code}\n".encode())
     except OSError:
-        return  # hydra is gone: the job has ended
-    time.sleep(PAUSE)  # hydra kills us meanwhile
+        return  # the launcher is gone: the job has ended
+    time.sleep(PAUSE)  # it kills us meanwhile
 
 
 def say(text: str) -> None:

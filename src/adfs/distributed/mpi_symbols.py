@@ -8,10 +8,10 @@ NAMES = ("MPI_Irecv", "MPI_Isend", "MPI_Testall", "MPI_Wtime")
 
 def register(mpi: Any) -> bool:
     """Make the functions known to the compiler; False where this platform does not allow it."""
-    from llvmlite import binding
+    from llvmlite import binding  # type: ignore[import-untyped]
     from numba import config
 
-    if config.DISABLE_JIT:
+    if config.DISABLE_JIT:  # type: ignore[attr-defined]
         return False
     try:
         library = ctypes.CDLL(mpi.__file__)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zipfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from math import prod
 from pathlib import Path
 from types import TracebackType
@@ -89,6 +89,7 @@ class Archive:
         self.path = path
         with _damage_told(path):
             self.zipped = zipfile.ZipFile(path)
+        self.files = ExitStack()  # an archive stays open as long as one of its files is
         self.names = {name.removesuffix(".npy"): name for name in self.zipped.namelist()}
 
     def __enter__(self) -> Archive:
@@ -100,6 +101,7 @@ class Archive:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self.files.close()
         self.zipped.close()
 
     @property
@@ -110,7 +112,8 @@ class Archive:
     def open(self, key: str) -> Member:
         """One array, at its first number."""
         with _damage_told(self.path):
-            return Member(self.zipped.open(self.names[key]), self.path)
+            file = self.files.enter_context(self.zipped.open(self.names[key]))
+            return Member(file, self.path)
 
     def read(self, key: str) -> NDArray[Any]:
         """One array, which must be small."""

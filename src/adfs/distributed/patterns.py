@@ -15,7 +15,7 @@ from adfs.distributed.layout import Dealt, Layout, Numbers, Piece, lay_out
 from adfs.distributed.peers import Peers, attempt
 from adfs.errors import AdfsError, DataError
 from adfs.problems.files import load_data, require_all_nodes, shard_nodes, shard_path
-from adfs.problems.libsvm import is_full, read_blocks
+from adfs.problems.libsvm import dense_if_full, is_full, require_samples, stream_libsvm
 from adfs.problems.npz import is_npz
 from adfs.problems.partition import Shard
 
@@ -130,11 +130,14 @@ def _load_file(path: Path, n_features: int | None) -> NodeFile:
     if is_npz(path):
         X, y = load_data(path, n_features)
         return NodeFile([X], y, Layout(not issparse(X), X.shape[1], X.dtype))
-    blocks = read_blocks(path, n_features)
-    width = n_features or max(X.shape[1] for X, _ in blocks)
-    y = np.concatenate([y for _, y in blocks])
-    dense = is_full(sum(X.nnz for X, _ in blocks), len(y), width)
-    return NodeFile([X for X, _ in blocks], y, Layout(dense, width))
+    pieces, labels, n_entries, width = [], [], 0, n_features or 1
+    for X, y in stream_libsvm(path, n_features):
+        n_entries, width = n_entries + X.nnz, max(width, X.shape[1])
+        pieces.append(dense_if_full(X))  # what takes less
+        labels.append(y)
+    require_samples(path, len(pieces))
+    y = np.concatenate(labels)
+    return NodeFile(pieces, y, Layout(is_full(n_entries, len(y), width), width))
 
 
 def _filled(X: Any) -> int:

@@ -58,9 +58,7 @@ class Rank:
         self.state = state
         network = self.algorithm.network
         if isinstance(state, AdfsState):
-            self.work: Any = ranks.Smooth(
-                state.lines, state.centres, network, self.algorithm.decay
-            )
+            self.work: Any = ranks.Smooth(state.lines, state.centres, network, self.algorithm.decay)
             self._sequence = queues.Sequence(0.0, 0.0, 0.0)
         else:
             self.work = ranks.Convex(state.lines, state.pairs, network)

@@ -13,7 +13,7 @@ from adfs.distributed.gathered import (
     GatheredReach,
 )
 from adfs.distributed.mapping import Mapping
-from adfs.distributed.peers import Peers, attempt
+from adfs.distributed.peers import Peers, agree, attempt
 from adfs.errors import DataError
 from adfs.graphs.topology import Topology
 from adfs.losses import Loss, get_loss
@@ -51,8 +51,7 @@ class Share(Problem):
         self._reach: Reach | None = None
         attempt(peers, lambda: self._join(shards))
         alive = sum(peers.gather(int(np.count_nonzero(self.live))))
-        if not alive:
-            raise DataError(NOTHING_LIVE)
+        agree(peers, None if alive else DataError(NOTHING_LIVE))
 
     def _join(self, shards: Sequence[Any]) -> None:
         joined = join_shards(shards)
@@ -94,8 +93,10 @@ class Share(Problem):
 
     def _gathered(self, own: Any, names: tuple[str, ...]) -> dict[str, NDArray[Any]]:
         """What there is one of a node, of all nodes."""
-        return {name: self.of_all(attempt(self.peers, lambda: getattr(own, name)))
-                for name in names}  # fmt: skip
+        own_numbers = attempt(self.peers, lambda: [getattr(own, name) for name in names])
+        return {
+            name: self.of_all(numbers) for name, numbers in zip(names, own_numbers, strict=True)
+        }
 
     def sums_at_zero(self) -> Iterator[NDArray[np.float64]]:
         """The same for all nodes, gathered a block of columns at a time."""

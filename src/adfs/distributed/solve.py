@@ -16,7 +16,7 @@ from adfs.distributed.collective import Sums
 from adfs.distributed.engine import Engine
 from adfs.distributed.execution import Execution, account
 from adfs.distributed.patience import Patience
-from adfs.distributed.peers import attempt
+from adfs.distributed.peers import agree, attempt
 from adfs.distributed.pulse import Pulse, beat_of
 from adfs.distributed.rank import Rank
 from adfs.distributed.rank_keeper import RankKeeper
@@ -34,6 +34,10 @@ from adfs.theory.non_smooth import NonSmoothParameters
 from adfs.theory.parameters import Parameters
 
 ALGORITHMS = ("adfs", "ns-adfs")
+DIFFERENT_BITS = (
+    "The ranks computed different parameters from the same numbers, so their processors round "
+    "differently; run on one type of CPU."
+)
 
 
 @dataclass
@@ -80,6 +84,8 @@ def solve_on_ranks(
     resumed, seconds = None, 0.0
     if keeper is not None and job.checkpoints is not None and job.checkpoints.resume:
         resumed, seconds = keeper.resume(world, rank, course)
+        if world.rank == 0:
+            job.checkpoints.announce(resumed)
     interrupts = interrupts or Interrupts(())
     carrier = make_carrier(rank, world.mpi, world.comm.Dup(), job.carrier, job.keep_spans)
     _warm_up(rank, carrier)
@@ -92,7 +98,7 @@ def solve_on_ranks(
         keeper, spans, seconds,
     )  # fmt: skip
     setup_time = time.perf_counter() - started
-    status, standing, reading = engine.go(interrupts)
+    status, reading = engine.go(interrupts)
     thetas = _thetas(world, share, reading.thetas)
     rule = setting.rule if isinstance(setting.rule, str) else setting.rule.how
     result = Result(
@@ -139,11 +145,8 @@ def _require_equal(world: World, chosen: Parameters | NonSmoothParameters) -> No
     """Ranks that round differently would follow different schedules."""
     numbers = np.concatenate([chosen.p_edge, chosen.p_node, chosen.edge_eta, [chosen.rho]])
     digest = hashlib.sha256(numbers.tobytes()).hexdigest()
-    if len(set(world.gather(digest))) > 1:
-        raise ParameterError(
-            "The ranks computed different parameters from the same numbers, so their processors "
-            "round differently; run on one type of CPU."
-        )
+    alike = len(set(world.gather(digest))) == 1
+    agree(world, None if alike else ParameterError(DIFFERENT_BITS))
 
 
 def _keeper(

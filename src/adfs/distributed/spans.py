@@ -1,6 +1,7 @@
 """Where a rank's time goes: seconds by kind, and the spans themselves if a timeline is wanted."""
 
 import contextlib
+import math
 import time
 from collections.abc import Callable, Iterator
 
@@ -35,9 +36,18 @@ class Spans:
                 self._kept.append((kind, started, ended))
 
     def relative(self, waits: NDArray[np.float64]) -> list[Span]:
-        """Spans in seconds since the beginning; ``waits`` of compiled code, in the same clock."""
+        """Spans in seconds since the beginning; ``waits`` of compiled code, in the same clock.
+
+        Of each at most `MOST_SPANS` are kept; spans end where one of the two was full, because
+        without waits the rest would look like computing.
+        """
+        until = min(
+            self._kept[-1][2] if len(self._kept) >= MOST_SPANS else math.inf,
+            float(waits[-1, 1]) if len(waits) >= MOST_SPANS else math.inf,
+        )
         waited = [("waiting", float(a), float(b)) for a, b in waits]
         return [
-            (kind, start - self.began, end - self.began)
+            (kind, start - self.began, min(end, until) - self.began)
             for kind, start, end in sorted(self._kept + waited, key=lambda span: span[1])
+            if start < until
         ]

@@ -23,7 +23,7 @@ from collections.abc import Sequence
 from types import FrameType
 from typing import Any
 
-from adfs.distributed.casualty import Facts, how_it_ended, sentence, signal_name
+from adfs.distributed.casualty import Facts, how_it_ended, sentence
 from adfs.distributed.launcher import Turn, end_job, rank_by_environment
 
 TIES = "ADFS_SUPERVISED"  # "hear,tell,job": the child's ends of the two pipes, and the launcher
@@ -214,14 +214,13 @@ class Supervisor:
     def _verdict(self, code: int) -> int:
         """The exit code for a child that ended with ``code``, after a sentence if it needs one."""
         if code < 0 and -code in self._forwarded:
-            name = signal_name(-code)
-            return self._fail(f"was ended by {name} before it could save", 128 - code)
+            return 128 - code  # as was wished; launchers that clean up send SIGTERM too
         if code >= 0 and (self.done or code == 0):
             return code
         return self._fail(how_it_ended(code))
 
-    def _fail(self, what: str, code: int = FAILED) -> int:
+    def _fail(self, what: str) -> int:
         """Say what happened, and end the job."""
         self._turn.say(sentence(self.facts, what))
-        end_job(code)
-        return code
+        end_job(FAILED)
+        return FAILED

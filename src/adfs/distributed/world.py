@@ -1,6 +1,7 @@
-"""All ranks of a job: MPI is loaded here, checked against its launcher, and left in good order."""
+"""All ranks of a job: they meet, tell each other values, and leave together."""
 
 import os
+import signal
 import time
 import traceback
 from collections.abc import Callable
@@ -11,14 +12,14 @@ import numpy as np
 
 from adfs.distributed.casualty import sentence, who
 from adfs.distributed.envelope import pack, unpack
-from adfs.distributed.launcher import end_job, rank_by_environment, size_by_environment
+from adfs.distributed.launcher import end_job, rank_by_environment
+from adfs.distributed.library import library_of, start_mpi
 from adfs.distributed.watch import Watch
 from adfs.errors import AdfsError, CheckpointError, ParameterError
 
 BAD_INPUT, FAILED = 2, 1
 PATIENCE = 0.1  # seconds of polling, after which a rank that waits leaves the core to others
 NAP = 0.001
-INSTALL = "pip install 'adfs[mpi]' brings mpi4py together with an MPI library"
 
 
 class World:
@@ -64,8 +65,7 @@ class World:
     def open(cls, watch: Watch | None = None) -> "World":
         """Load MPI and meet the other ranks; if this fails, it fails on all, and rank 0 says so."""
         try:
-            mpi = load()
-            check_size(mpi.COMM_WORLD.size, library_of(mpi))
+            mpi = start_mpi()
         except ParameterError as error:
             error.spoken_by_another = bool(rank_by_environment())  # type: ignore[attr-defined]
             raise
@@ -117,6 +117,8 @@ class World:
             self.mpi.Finalize()
         elif isinstance(error, Exception):
             self._fall(error)
+        else:
+            self.abort(str(error) or type(error).__name__, _exit_code(error))
 
     def _fall(self, error: Exception) -> NoReturn:
         """End the job because of an error that only this rank has met."""
@@ -132,6 +134,13 @@ class World:
         self.abort(sentence(self.watch.facts, what))
 
 
+def _exit_code(stop: BaseException) -> int:
+    """Of `Interrupted` by a signal, which has a ``number``; of Ctrl-C; of ``sys.exit``."""
+    if isinstance(stop, SystemExit):
+        return stop.code if isinstance(stop.code, int) else FAILED
+    return 128 + int(getattr(stop, "number", signal.SIGINT))
+
+
 def is_agreed(error: BaseException) -> bool:
     """Whether all ranks know of the error (`adfs.distributed.peers.agree`), so that all leave."""
     return bool(getattr(error, "agreed", False) or getattr(error, "spoken_by_another", False))
@@ -143,45 +152,3 @@ def give_way() -> None:
         os.sched_yield()
     else:
         time.sleep(0)
-
-
-def load() -> Any:
-    """``mpi4py.MPI``, whose import starts MPI; all calls will come from the main thread."""
-    try:
-        import mpi4py
-    except ImportError:
-        raise ParameterError(
-            f"MPI needs the package mpi4py, which is not installed; {INSTALL}."
-        ) from None
-    mpi4py.rc.thread_level = "funneled"
-    mpi4py.rc.finalize = False
-    try:
-        from mpi4py import MPI
-    except (ImportError, RuntimeError) as error:
-        why = "; ".join(str(error).splitlines())
-        raise ParameterError(
-            f"mpi4py cannot load an MPI library ({why}); {INSTALL}, or set MPI4PY_LIBMPI to the "
-            "path of yours."
-        ) from None
-    return MPI
-
-
-def library_of(mpi: Any) -> str:
-    """Name and version of the MPI library, such as ``MPICH 5.0.2``."""
-    name, version = mpi.get_vendor()
-    return f"{name} {'.'.join(str(part) for part in version)}"
-
-
-def check_size(size: int, library: str) -> None:
-    """Refuse a world that is not as large as its launcher says.
-
-    The mpiexec of one MPI with the library of another starts ranks that do not find each other:
-    several jobs of size 1, each of which would write the same files.
-    """
-    asked = size_by_environment()
-    if asked is not None and asked != size:
-        raise ParameterError(
-            f"The launcher started {asked} ranks but this one finds {size}: mpiexec belongs to "
-            f"another MPI than mpi4py's library, {library}; start with the mpiexec of that "
-            "library (with srun, give --mpi=pmi2 or --mpi=pmix)."
-        )

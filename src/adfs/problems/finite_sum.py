@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 COLUMNS_AT_ONCE = 4096
 NOTHING_LIVE = "All rows are zero or have weight zero, so nothing can be learnt; check the data."
 
+
 class Problem:
     """``F(theta) = sum_i [ sum_j w_ij l(x_ij . theta, y_ij) + sigma_i / 2 |theta|^2 ]``: sums.
 

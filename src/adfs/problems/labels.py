@@ -12,10 +12,9 @@ from adfs.losses import Loss
 def encode(targets: NDArray[Any], loss: Loss) -> tuple[NDArray[np.float64], NDArray[Any] | None]:
     """Labels as the kernels want them, and the two classes (the larger one is coded 1)."""
     if loss.binary:
-        classes = _classes(targets)
-        if len(classes) != 2:
-            raise DataError(_wrong_count(classes, loss))
-        return np.where(targets == classes[1], 1.0, -1.0), classes
+        classes = distinct(targets)
+        require_two(classes, loss)
+        return code(targets, classes), classes
     if targets.dtype.kind not in "fiub":
         raise DataError(
             f"loss {loss.name!r} needs numbers as targets, not {targets.dtype}; "
@@ -24,7 +23,18 @@ def encode(targets: NDArray[Any], loss: Loss) -> tuple[NDArray[np.float64], NDAr
     return targets.astype(np.float64), None
 
 
-def _classes(targets: NDArray[Any]) -> NDArray[Any]:
+def code(targets: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.float64]:
+    """-1 for the first class and 1 for the second."""
+    return np.where(targets == classes[1], 1.0, -1.0)
+
+
+def require_two(classes: NDArray[Any], loss: Loss) -> None:
+    """Refuse labels that are not of two kinds."""
+    if len(classes) != 2:
+        raise DataError(_wrong_count(classes, loss))
+
+
+def distinct(targets: NDArray[Any]) -> NDArray[Any]:
     """The different labels in order; two numbers are found without a sorted copy of all of them."""
     if targets.dtype.kind in "fiub":
         ends = np.array([targets.min(), targets.max()])

@@ -8,6 +8,7 @@ neighbours without a copy.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -83,7 +84,7 @@ def partition(
         X, labels = X[order], labels[order]
         heavy = None if heavy is None else heavy[order]
     return [
-        Shard(_row_view(X, a, b), labels[a:b], None if heavy is None else heavy[a:b])
+        Shard(row_view(X, a, b), labels[a:b], None if heavy is None else heavy[a:b])
         for a, b in itertools.pairwise(cuts)
     ]
 
@@ -95,6 +96,7 @@ def partition_rows(
     seed: int = 0,
     m: int | None = None,
     y: ArrayLike | None = None,
+    nodes: Sequence[int] | None = None,
 ) -> list[NDArray[np.int64]]:
     """The row numbers of each node, from sizes and a seed alone (``sorted`` needs ``y`` too).
 
@@ -105,15 +107,37 @@ def partition_rows(
     - ``sorted``: the rows in stable order of their labels, cut the same way (not iid).
 
     Within a node, ``even`` and ``draw`` list rows in ascending order: a stream of the samples can
-    then be filtered into shards as it passes.
+    then be filtered into shards as it passes. Where only some ``nodes`` are asked for, ``draw`` and
+    ``contiguous`` take no memory for the others.
 
     Examples
     --------
     >>> [part.tolist() for part in partition_rows(5, 2, "contiguous")]
     [[0, 1, 2], [3, 4]]
     """
+    _check(n_samples, n_nodes, how, m)
+    wanted = range(n_nodes) if nodes is None else nodes
+    if how == "draw":
+        return [_draw(n_samples, m or 0, seed, node) for node in wanted]
+    if how == "contiguous":
+        cuts = _cuts(n_samples, n_nodes)
+        return [np.arange(cuts[node], cuts[node + 1]) for node in wanted]
     order, cuts = _dealt(n_samples, n_nodes, how, seed, m, y)
-    return [order[a:b] for a, b in itertools.pairwise(cuts)]
+    return [order[cuts[node] : cuts[node + 1]] for node in wanted]
+
+
+def partition_counts(
+    n_samples: int, n_nodes: int, how: str = "even", m: int | None = None
+) -> NDArray[np.int64]:
+    """How many rows each node gets.
+
+    Examples
+    --------
+    >>> partition_counts(5, 2).tolist()
+    [3, 2]
+    """
+    _check(n_samples, n_nodes, how, m)
+    return np.full(n_nodes, m) if how == "draw" else np.diff(_cuts(n_samples, n_nodes))
 
 
 def _dealt(
@@ -124,9 +148,7 @@ def _dealt(
     if how == "draw":
         rows = [_draw(n_samples, m or 0, seed, node) for node in range(n_nodes)]
         return np.concatenate(rows), list(range(0, n_nodes * (m or 0) + 1, m or 1))
-    # As np.array_split cuts: the first nodes get one row more.
-    cuts = [node * (n_samples // n_nodes) + min(node, n_samples % n_nodes)
-            for node in range(n_nodes + 1)]  # fmt: skip
+    cuts = _cuts(n_samples, n_nodes)
     if how == "contiguous":
         return np.arange(n_samples), cuts
     if how == "sorted":
@@ -137,6 +159,12 @@ def _dealt(
     for a, b in itertools.pairwise(cuts):
         order[a:b].sort()
     return order, cuts
+
+
+def _cuts(n_samples: int, n_nodes: int) -> list[int]:
+    """Where each node's rows begin and end, as np.array_split cuts: the first get one row more."""
+    share, more = divmod(n_samples, n_nodes)
+    return [node * share + min(node, more) for node in range(n_nodes + 1)]
 
 
 def _check(n_samples: int, n_nodes: int, how: str, m: int | None) -> None:
@@ -214,7 +242,7 @@ def _as_float(values: Any, name: str) -> Any:
     return values.astype(np.float64, copy=False)
 
 
-def _row_view(X: Matrix, start: int, stop: int) -> Matrix:
+def row_view(X: Matrix, start: int, stop: int) -> Matrix:
     """Rows ``start`` to ``stop`` that share memory with ``X``.
 
     Scipy's constructor copies a slice smaller than half of its base, so the slices are put into an

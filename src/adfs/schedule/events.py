@@ -5,7 +5,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-
 NO_TICKS = np.zeros(0, np.int64)  # what kernels take for the times of the shared schedule
 
 
