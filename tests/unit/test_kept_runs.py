@@ -1,0 +1,170 @@
+"""A run that stops anywhere and goes on from its checkpoints gives the bits of one that did not."""
+
+import math
+
+import numpy as np
+import pytest
+
+import adfs
+from adfs.errors import CheckpointError, ParameterError
+from adfs.runtime.keeping import Checkpoints
+
+EVERY = 700
+
+
+def make(loss, sparse=False, sigma=0.02):
+    X, y = adfs.generators.two_gaussians(120, 6, seed=3)
+    if sparse:
+        from scipy.sparse import csr_matrix
+
+        X = csr_matrix(np.where(np.abs(X) > 0.7, X, 0.0))
+    return adfs.Problem(
+        adfs.partition(X, y, 4), loss=loss, sigma=sigma, topology=adfs.Topology.ring(4)
+    )
+
+
+def bits(result):
+    columns = result.trace.to_dict()
+    del columns["wall_time"]
+    return result.theta.tobytes(), result.thetas.tobytes(), result.status, columns
+
+
+class Crash(Exception):
+    """The end of a run that nobody foresaw."""
+
+
+@pytest.mark.parametrize("schedule", ["shared", "poisson"])
+@pytest.mark.parametrize(
+    ("loss", "sparse"), [("logistic", False), ("squared", True), ("hinge", False)]
+)
+def test_a_crash_costs_nothing(tmp_path, loss, sparse, schedule):
+    problem = make(loss, sparse)
+    options = {"tol": 1e-7, "max_iter": 40_000, "schedule": schedule, "seed": 5}
+    options["evaluate_every"] = 1_500 if loss == "hinge" else None
+    whole = adfs.solve(problem, **options)
+    for crash_at in sorted({1, len(whole.trace) - 1}):
+        folder = tmp_path / str(crash_at)
+        seen = 0
+
+        def crash(progress, crash_at=crash_at):
+            nonlocal seen
+            seen += 1
+            if seen > crash_at:
+                raise Crash
+
+        with pytest.raises(Crash):
+            adfs.solve(problem, callback=crash, checkpoints=Checkpoints(folder, EVERY), **options)
+        resumed = adfs.solve(
+            problem, checkpoints=Checkpoints(folder, EVERY, resume=True), **options
+        )
+        assert resumed.resumed % EVERY == 0
+        assert resumed.resumed > 0
+        assert bits(resumed) == bits(whole)
+
+
+def test_where_it_is_saved_changes_nothing(tmp_path):
+    problem = make("logistic")
+    plain = adfs.solve(problem, tol=1e-8)
+    kept = adfs.solve(problem, tol=1e-8, checkpoints=Checkpoints(tmp_path, 333))
+    assert bits(kept) == bits(plain)
+    assert kept.resumed is None
+
+
+def test_an_interrupted_run_goes_on_as_if_it_had_not_been(tmp_path):
+    import signal
+
+    problem = make("logistic")
+    whole = adfs.solve(problem, tol=1e-9, evaluate_every=3_000)
+
+    def stop(progress):
+        if progress.iteration >= 6_000:
+            signal.raise_signal(signal.SIGINT)
+
+    options = {"tol": 1e-9, "evaluate_every": 3_000}
+    stopped = adfs.solve(problem, callback=stop, checkpoints=Checkpoints(tmp_path, 900), **options)
+    assert stopped.status == "interrupted"
+    assert len(stopped.trace) < len(whole.trace)
+    resumed = adfs.solve(problem, checkpoints=Checkpoints(tmp_path, 900, resume=True), **options)
+    assert bits(resumed) == bits(whole)
+
+
+def test_without_a_checkpoint_a_resumed_run_starts_at_zero(tmp_path):
+    problem = make("logistic")
+    result = adfs.solve(problem, checkpoints=Checkpoints(tmp_path / "new", resume=True))
+    assert result.resumed is None
+    assert bits(result) == bits(adfs.solve(problem))
+
+
+def test_a_smaller_tol_goes_on_where_the_larger_ended(tmp_path):
+    problem = make("logistic")
+    adfs.solve(problem, tol=1e-4, checkpoints=Checkpoints(tmp_path, 500))
+    further = adfs.solve(problem, tol=1e-9, checkpoints=Checkpoints(tmp_path, 500, resume=True))
+    assert further.resumed > 0
+    assert further.status == "converged"
+    assert further.relative_gap <= 1e-9
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"sigma": 0.05}, "sigma=0.02 but this run has sigma=0.05"),
+        ({"loss": "squared_hinge"}, "loss=logistic but this run has loss=squared_hinge"),
+    ],
+)
+def test_another_problem_is_refused(tmp_path, change, named):
+    adfs.solve(make("logistic"), checkpoints=Checkpoints(tmp_path, 500))
+    other = make(**({"loss": "logistic"} | change))
+    with pytest.raises(ParameterError, match=named):
+        adfs.solve(other, checkpoints=Checkpoints(tmp_path, 500, resume=True))
+
+
+@pytest.mark.parametrize(
+    ("option", "named"), [({"seed": 1}, "seed=0"), ({"tau": 7.0}, "tau=5"),
+                          ({"schedule": "poisson"}, "schedule=shared")],
+)  # fmt: skip
+def test_another_run_is_refused(tmp_path, option, named):
+    problem = make("logistic")
+    adfs.solve(problem, checkpoints=Checkpoints(tmp_path, 500))
+    with pytest.raises(ParameterError, match=f"was made with {named} but this run has"):
+        adfs.solve(problem, checkpoints=Checkpoints(tmp_path, 500, resume=True), **option)
+
+
+def test_other_samples_are_refused(tmp_path):
+    problem = make("logistic")
+    adfs.solve(problem, checkpoints=Checkpoints(tmp_path, 500))
+    X, y = adfs.generators.two_gaussians(120, 6, seed=3)
+    X[60, 2] = np.nextafter(X[60, 2], math.inf)
+    other = adfs.Problem(
+        adfs.partition(X, y, 4), sigma=0.02, topology=adfs.Topology.ring(4)
+    )  # fmt: skip
+    with pytest.raises(ParameterError, match="other samples, labels or weights at node"):
+        adfs.solve(other, checkpoints=Checkpoints(tmp_path, 500, resume=True))
+
+
+def test_algorithms_that_cannot_be_kept_are_refused(tmp_path):
+    with pytest.raises(ParameterError, match="Checkpoints are for the algorithms adfs and ns-adfs"):
+        adfs.solve(make("logistic"), "msda", checkpoints=Checkpoints(tmp_path))
+
+
+def test_a_disk_that_refuses_costs_the_checkpoint_not_the_run(tmp_path, monkeypatch):
+    problem, told = make("logistic"), []
+
+    def full(self, *args, **kwargs):
+        raise CheckpointError("the disk is full; the checkpoints before it are intact.")
+
+    monkeypatch.setattr("adfs.checkpoints.store.Store.save", full)
+    result = adfs.solve(
+        problem, tol=1e-8, checkpoints=Checkpoints(tmp_path, 500, complain=told.append)
+    )
+    assert told == ["the disk is full; the checkpoints before it are intact."]
+    assert bits(result) == bits(adfs.solve(problem, tol=1e-8))
+
+
+def test_the_newest_whole_checkpoint_is_taken(tmp_path):
+    problem = make("logistic")
+    whole = adfs.solve(problem, tol=1e-8, checkpoints=Checkpoints(tmp_path, 500))
+    newest = max(tmp_path.iterdir())
+    newest.write_bytes(newest.read_bytes()[:-1])
+    resumed = adfs.solve(problem, tol=1e-8, checkpoints=Checkpoints(tmp_path, 500, resume=True))
+    assert resumed.resumed == int(newest.name.split("-")[1]) - 500
+    assert bits(resumed) == bits(whole)
