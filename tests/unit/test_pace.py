@@ -1,5 +1,6 @@
 """Where evaluations fall: few on the way to a tolerance, evenly in decades for a curve."""
 
+import json
 import math
 
 import pytest
@@ -67,3 +68,33 @@ def test_an_error_that_rises_or_is_zero_does_not_stop_the_pace():
     events = [pace.events(Spent(0, 0.0, 0.0), 1.0), pace.events(Spent(10, 1.0, 0.0), 2.0)]
     assert events == [10, 20]
     assert pace.events(Spent(30, 3.0, 0.0), 0.0) == 40
+
+
+def _readings():
+    position, error = 0, 1.0
+    for step in range(12):
+        yield Spent(position, float(position), 0.0), error
+        position, error = position + 2_000 + 317 * step, error * (0.3 + 0.05 * (step % 4))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [lambda: Every(77), lambda: ToTolerance(1e-4, 1e-8, 2_000), lambda: Cautious(1e-8, 500),
+     lambda: EvenCurve(500)],
+)  # fmt: skip
+class TestAPace:
+    def test_keeps_its_promise_never_to_ask_earlier(self, make):
+        pace = make()
+        assert all(pace.events(spent, error) >= pace.least for spent, error in _readings())
+
+    def test_goes_on_from_what_it_remembered(self, make):
+        before, undisturbed = make(), make()
+        readings = list(_readings())
+        for reading in readings[:6]:
+            before.events(*reading)
+            undisturbed.events(*reading)
+        after = make()
+        after.restore(json.loads(json.dumps(before.state())))
+        assert [after.events(*reading) for reading in readings[6:]] == [
+            undisturbed.events(*reading) for reading in readings[6:]
+        ]
