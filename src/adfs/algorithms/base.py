@@ -37,8 +37,13 @@ class Counts(NamedTuple):
 def exchange_counts(events: Events, n_edges: int, n_features: int) -> Counts:
     """Costs where an event below ``n_edges`` is two messages of d numbers, any other one prox."""
     n_exchanges = int(np.count_nonzero(events.which < n_edges)) if n_edges else 0
+    return message_counts(len(events.which) - n_exchanges, n_exchanges, n_features)
+
+
+def message_counts(n_updates: int, n_exchanges: int, n_features: int) -> Counts:
+    """The same from numbers of events."""
     n_comm = 2 * n_exchanges
-    return Counts(len(events.which) - n_exchanges, 0, n_comm, 8 * n_features * n_comm)
+    return Counts(n_updates, 0, n_comm, 8 * n_features * n_comm)
 
 
 class Algorithm(Protocol[S]):

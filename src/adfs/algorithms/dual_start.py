@@ -15,4 +15,4 @@ def dual_start(problem: Problem, theta: Vector) -> tuple[Vector, Vector, Matrix]
     """
     point = dual_point(problem, theta)
     shares = problem.sigma / problem.total_sigma
-    return point.scores, point.duals, -np.outer(shares, point.sums.sum(axis=0))
+    return point.scores, point.duals, -np.outer(shares, problem.sum_over_nodes(point.sums))

@@ -14,11 +14,17 @@ OTHER_ERROR = "mean_absolute_error"
 
 def measure(model: Model, scores: NDArray[np.float64], labels: NDArray[Any]) -> tuple[str, float]:
     """Name and value of the measure that fits the model's loss."""
+    name, total = summed(model, scores, labels)
+    return name, total / len(labels)
+
+
+def summed(model: Model, scores: NDArray[np.float64], labels: NDArray[Any]) -> tuple[str, float]:
+    """The same without the division by the number of samples."""
     if model.loss.binary:
-        return "accuracy", float(np.mean(model.labels(scores) == labels))
+        return "accuracy", float(np.sum(model.labels(scores) == labels))
     name = ERRORS.get(model.loss.name, OTHER_ERROR)
     residual = scores - labels
-    return name, float(np.mean(residual**2 if name.endswith("squared_error") else abs(residual)))
+    return name, float(np.sum(residual**2 if name.endswith("squared_error") else abs(residual)))
 
 
 def phrase(name: str, value: float) -> str:

@@ -41,6 +41,13 @@ class Parser(argparse.ArgumentParser):
         line = " ".join(f"adfs: {message}; see `{self.prog} --help`.".split())
         self.exit(2, line + "\n")
 
+    def _print_message(self, message: str, file: Any = None) -> None:
+        """Where mpiexec started several of us, one is enough to say it."""
+        from adfs.distributed.launcher import rank_by_environment
+
+        if not rank_by_environment():
+            super()._print_message(message, file)
+
 
 def add_command(
     commands: Any, name: str, run: Callable[[argparse.Namespace], int], **keywords: Any

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adfs.cli import output
-from adfs.cli.metrics import measure, phrase
+from adfs.cli.metrics import measure, phrase, summed
 from adfs.problems.finite_sum import Problem
 from adfs.problems.shards import slice_rows
 from adfs.runtime import model as models
@@ -64,17 +64,25 @@ def record(
 
 
 def on_training_data(problem: Problem, model: Model) -> Measured:
-    """How well a model fits the rows that this process holds."""
-    scores = np.empty(problem.n_samples)
-    for first in range(0, problem.n_samples, ROWS_AT_ONCE):
-        last = min(problem.n_samples, first + ROWS_AT_ONCE)
+    """How well a model fits the samples of all nodes; a share of them asks the others."""
+    found = [_on_node(problem, model, node) for node in range(problem.n_nodes)]
+    totals = np.array([[total, count] for _, total, count in found])
+    total, n_samples = problem.sum_over_nodes(totals).tolist()
+    return {found[0][0]: finite(total / n_samples)}
+
+
+def _on_node(problem: Problem, model: Model, node: int) -> tuple[str, float, int]:
+    """Name of the measure, its sum over a node's samples, and how many these are."""
+    mine = problem.node_rows(node)
+    scores = np.empty(mine.stop - mine.start)
+    for first in range(mine.start, mine.stop, ROWS_AT_ONCE):
+        last = min(mine.stop, first + ROWS_AT_ONCE)
         rows = slice_rows(problem.rows, problem.n_features, first, last)
-        scores[first:last] = rows @ model.coef
-    labels = problem.labels
+        scores[first - mine.start : last - mine.start] = rows @ model.coef
+    labels = problem.labels[mine]
     if problem.classes is not None:
         labels = problem.classes[(labels > 0).astype(int)]
-    name, value = measure(model, scores, labels)
-    return {name: finite(value)}
+    return *summed(model, scores, labels), len(labels)
 
 
 def _on_test_data(model: Model, rows: list[Any], labels: Any) -> Measured:

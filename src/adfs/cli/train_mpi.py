@@ -184,21 +184,9 @@ def _outcome(
     whole = Whole.of(share, data.n_samples)
     command = shlex.join(["adfs", *args.command_line])
     model = Model.from_result(result, whole, args.intercept, command)
-    train = _measured(world, share, model)
+    train = report.on_training_data(share, model)
     every = gather_executions(world, execution)
     if world.rank:
         return Outcome(world.rank, result, None, None, every)
     record = report.record(args, whole, result, model, train, test)
     return Outcome(0, result, model, record, every)
-
-
-def _measured(world: "World", share: "Share", model: "Model") -> dict[str, float | None]:
-    """The measure on all samples, from each rank's mean over its own."""
-    from adfs.cli import report
-
-    ((name, mine),) = report.on_training_data(share, model).items()
-    told = world.gather([mine, share.n_samples])
-    if any(value is None for value, _ in told):
-        return {name: None}
-    total = sum(count for _, count in told)
-    return {name: sum(value * count for value, count in told) / total}

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from adfs.algorithms.base import Counts
+from adfs.algorithms.base import message_counts
 from adfs.distributed.collective import Sums, Underway
 from adfs.distributed.patience import Patience
 from adfs.distributed.rank import Rank
@@ -167,23 +167,22 @@ def outcome_steps(rank: Rank, wall_time: float) -> Steps[Outcome]:
     outputs = models(algorithm, state)
     duals = [algorithm.duals(state, node) for node in range(share.n_nodes)]
     position, told = rank.position, _facts(rank, wall_time)
-    _, facts = yield Ask(0, 7, _given(told))
+    _, facts = yield Ask(0, 4, _given(told))
     with np.errstate(over="ignore", invalid="ignore"):  # told by the run's status
         reading = yield from reading_steps(share, outputs, duals.__getitem__, share.total_sigma)
-    counts = Counts(*facts[:, 3:].sum(axis=0).astype(np.int64).tolist())
+    updates, exchanges = (int(total) for total in facts[:, 2:].sum(axis=0))
     standing = Standing(
-        position, int(facts[:, 2].sum()), float(facts[:, 0].max()), float(facts[:, 1].max()), counts
-    )
+        position, updates + exchanges, float(facts[:, 0].max()), float(facts[:, 1].max()),
+        message_counts(updates, exchanges, share.n_features),
+    )  # fmt: skip
     return standing, reading
 
 
 def _facts(rank: Rank, wall_time: float) -> list[tuple[float, ...]]:
-    """Each node's idealized time; the first also tells what the rank has spent."""
-    spent = (wall_time, float(rank.iterations), *map(float, rank.counts))
-    nothing = (0.0,) * len(spent)
+    """Of each node its idealized time, the seconds of its rank, and what it has executed."""
     return [
-        (float(finish), *(spent if node == 0 else nothing))
-        for node, finish in enumerate(rank.hands.finish)
+        (float(finish), wall_time, float(updates), float(exchanges))
+        for finish, (updates, exchanges) in zip(rank.hands.finish, rank.tally, strict=True)
     ]
 
 

@@ -78,9 +78,14 @@ class Turn:
         self._held: socket.socket | None = None
 
     def say(self, text: str) -> None:
-        """Say it, unless another process has spoken and is still there."""
+        """Say it, unless another process is speaking; then let it finish.
+
+        Whoever comes back from here ends the job, and would cut the other's sentence off.
+        """
         if self._take():
             say(text)
+        else:
+            time.sleep(2 * PAUSE)
 
     def _take(self) -> bool:
         if self._held is not None or not sys.platform.startswith("linux"):

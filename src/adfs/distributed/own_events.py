@@ -1,5 +1,7 @@
 """The events in which a rank's nodes take part, drawn without knowing the other nodes' samples."""
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -8,22 +10,30 @@ from adfs.distributed.share import Share
 from adfs.kernels import queues
 from adfs.randomness import stream_key
 from adfs.schedule.events import Events
-from adfs.schedule.law import Drawer, SamplingLaw, alias_table
+from adfs.schedule.law import SamplingLaw, alias_table
 from adfs.schedule.poisson import PoissonSource
 
 
 def own_source(law: SamplingLaw, seed: int, schedule: str, share: Share) -> Source:
-    """Where a rank's events come from; the shared form draws everybody's, samples only its own."""
+    """Where a rank's events come from; all others are left out."""
     if schedule == "poisson":
         return PoissonSource(law, seed, share.nodes)
     return SharedSource(law, seed, share)
 
 
 class SharedSource:
-    """The paper's schedule: all events, with the samples of this rank's nodes."""
+    """The paper's schedule: draws everybody's events, keeps this rank's.
+
+    Their indices in the schedule stand where a Poisson schedule has the times (``ticks``).
+    """
 
     def __init__(self, law: SamplingLaw, seed: int, share: Share) -> None:
-        self._everybody = Drawer(law, seed, with_samples=False)
+        self._key = stream_key(seed, "schedule")
+        probabilities = np.concatenate([law.p_edge, law.p_node])
+        self._table = alias_table(probabilities)
+        ours = (share.here[law.edges] >= 0).any(axis=1)
+        self._mine = np.concatenate([ours, share.here >= 0]).astype(np.int64)
+        self._rate = float(probabilities @ self._mine / probabilities.sum())
         self._n_edges, self._here, self._offsets = len(law.p_edge), share.here, share.offsets
         self._keys = np.array(
             [stream_key(seed, f"samples/{node}") for node in share.nodes], dtype=np.uint64
@@ -31,15 +41,26 @@ class SharedSource:
         self._tables = np.concatenate([_table(law, int(node), share) for node in share.nodes])
 
     def draw(self, start: int, stop: int) -> Events:
-        """Events ``start`` to ``stop``."""
-        events = self._everybody.draw(start, stop)
+        """Of the events ``start`` to ``stop``, those in which this rank takes part."""
         # Hashing wraps around 2^64, which NumPy reports when kernels run uncompiled.
         with np.errstate(over="ignore"):
+            which, when = self._own(start, stop)
+            sample = np.empty_like(which)
             queues.draw_own_samples(
-                events.sample, events.which, start, self._n_edges, self._here, self._keys,
-                self._tables, self._offsets,
+                sample, which, when, self._n_edges, self._here, self._keys, self._tables,
+                self._offsets,
             )  # fmt: skip
-        return events
+        return Events(start, which, sample, when, stop)
+
+    def _own(self, start: int, stop: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        expected = self._rate * (stop - start)
+        room = min(stop - start, math.ceil(expected + 6.0 * math.sqrt(expected)) + 16) + 1
+        while True:
+            which, when = np.empty(room, np.int32), np.empty(room, np.int64)
+            used = queues.keep_own(start, stop, self._key, self._table, self._mine, which, when)
+            if used < room:
+                return which[:used], when[:used]
+            room = used + 1
 
 
 def _table(law: SamplingLaw, node: int, share: Share) -> NDArray[np.int64]:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adfs.algorithms.adfs import Adfs, AdfsState
-from adfs.algorithms.base import Counts, Setting, Source
+from adfs.algorithms.base import Setting, Source
 from adfs.algorithms.ns_adfs import NsAdfs, NsAdfsState
 from adfs.distributed.own_events import own_source
 from adfs.distributed.part import ConvexPart, SmoothPart, local_ends
@@ -21,8 +21,6 @@ from adfs.theory.parameters import Parameters
 
 Vector = NDArray[np.float64]
 
-NO_TICKS = np.zeros(0, np.int64)
-
 
 class Rank:
     """Arithmetic of a rank's nodes; it neither sends nor waits, `serve` does.
@@ -31,8 +29,8 @@ class Rank:
     ----------
     position : int
         Every event before it is done at every node of this rank, unless `busy`.
-    counts : Counts
-        What the events so far cost; an exchange between ranks is counted at its first end.
+    tally : array, shape (n_nodes, 2)
+        Local updates of each node so far, and exchanges on edges whose first end it is.
     """
 
     def __init__(
@@ -46,7 +44,7 @@ class Rank:
         self.hands = _hands(share, setting)
         n, width = share.n_nodes, share.n_features + 1
         self.desk = ranks.Desk(np.full(n, ranks.DONE, np.int8), np.zeros((2 * n, width)))
-        self.position, self.iterations, self.counts = 0, 0, Counts()
+        self.position, self.tally = 0, np.zeros((n, 2), np.int64)
         self.start(None)
 
     def start(self, theta: Vector | None) -> None:
@@ -75,16 +73,14 @@ class Rank:
         """Queue the events up to the position ``stop``; all before must be done."""
         events = self.source.draw(self.position, stop)
         count = np.zeros(self.share.n_nodes, np.int64)
-        exchanges, updates = queues.count_own(events.which, self.ends, self.share.here, count)
-        self._count(exchanges, updates)
+        queues.count_own(events.which, self.ends, self.share.here, count)
         self.queue = self._queue(count)
-        growth = getattr(self.state, "growth", 0.0)
-        cursor = self.queue.head.copy()
-        growth = queues.fill(
-            self.queue, cursor, events.which, events.sample, events.start, _ticks(events),
-            self.ends, self.share.here, growth, self._sequence,
+        a, total = self._move_time(events, stop)
+        queues.fill(
+            self.queue, self.queue.head.copy(), events.which, events.sample, events.ticks, a, total,
+            self.ends, self.share.here,
         )  # fmt: skip
-        self._move_time(stop, growth)
+        ranks.count_events(self.queue, self.ends, self.tally)
         self.desk.status[:] = ranks.RUN
         self.position = stop
 
@@ -97,20 +93,24 @@ class Rank:
             np.empty(size, np.int32), np.empty(weights + 1), np.empty(weights + 1),
         )  # fmt: skip
 
-    def _move_time(self, stop: int, growth: float) -> None:
-        """What the state says of time is that of the position, whichever events are ours."""
-        if isinstance(self.state, AdfsState):
-            self.state.t = stop * TICKS if self.schedule == "poisson" else stop
-        elif self.schedule == "poisson":
-            self.state.growth = convex.weights_at(stop * TICKS, self._sequence)[1]
-        else:
-            self.state.growth = growth
+    def _move_time(self, events: Events, stop: int) -> tuple[Vector, Vector]:
+        """What the state says of time becomes that of ``stop``, whichever events are ours.
 
-    def _count(self, exchanges: int, updates: int) -> None:
-        n_comm = 2 * exchanges
-        self.iterations += exchanges + updates
-        n_bytes = 8 * self.share.n_features * n_comm
-        self.counts = self.counts.plus(Counts(updates, 0, n_comm, n_bytes))
+        Returns Algorithm 3's weights at the events, with one more to spare.
+        """
+        state, in_ticks = self.state, self.schedule == "poisson"
+        if isinstance(state, AdfsState):
+            state.t = stop * TICKS if in_ticks else stop
+            return np.empty(1), np.empty(1)
+        a, total = np.empty((2, len(events.which) + 1))
+        if in_ticks:
+            queues.weights_of_ticks(events.ticks, self._sequence, a, total)
+            state.growth = convex.weights_at(stop * TICKS, self._sequence)[1]
+        else:
+            state.growth = queues.weights_of_own(
+                events.ticks, events.start, stop, state.growth, self._sequence, a, total
+            )  # fmt: skip
+        return a, total
 
     def advance(self) -> int:
         """Run every node until it stands before a message or at its end; how many moved."""
@@ -167,7 +167,3 @@ def _hands(share: Share, setting: Setting) -> ranks.Hands:
         CODES[setting.clock], nominal[n_edges:][share.nodes].copy(), nominal[:n_edges].copy(),
         np.zeros(own), np.zeros(own), np.zeros(own),
     )  # fmt: skip
-
-
-def _ticks(events: Events) -> NDArray[np.int64]:
-    return NO_TICKS if events.ticks is None else events.ticks

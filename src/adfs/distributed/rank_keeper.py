@@ -9,7 +9,7 @@ from adfs.distributed.rank import Rank
 from adfs.errors import CheckpointError
 from adfs.runtime import keeping
 from adfs.runtime.course import Course
-from adfs.runtime.keeping import Hands, Tally
+from adfs.runtime.keeping import Spent
 
 
 class RankKeeper:
@@ -35,11 +35,10 @@ class RankKeeper:
     def save(self, rank: Rank, course: Course, seconds: float, everywhere: int) -> None:
         """Keep the rank's nodes as they stand; all ranks have saved the position ``everywhere``."""
         self._passed = rank.position
-        tally = Tally(rank.iterations, rank.counts, seconds)
         try:
             keeping.save(
-                self.store, rank.position, rank.share.nodes, rank.share, rank.state, _hands(rank),
-                tally, course, everywhere if everywhere >= 0 else None,
+                self.store, rank.position, rank.share.nodes, rank.share, rank.state,
+                _spent(rank, seconds), course, everywhere if everywhere >= 0 else None,
             )  # fmt: skip
             self.kept = rank.position
         except CheckpointError as error:
@@ -60,15 +59,16 @@ class RankKeeper:
         if not common:
             return None, 0.0
         self._passed = self.kept = position = max(common)
-        tally = attempt(peers, lambda: self._load(position, rank, course))
-        rank.position, rank.iterations, rank.counts = position, tally.iterations, tally.counts
-        return position, tally.seconds
+        seconds = attempt(peers, lambda: self._load(position, rank, course))
+        rank.position = position
+        return position, max(peers.gather(seconds))
 
-    def _load(self, position: int, rank: Rank, course: Course) -> Tally:
+    def _load(self, position: int, rank: Rank, course: Course) -> float:
         return keeping.load(
-            self.store, position, rank.share.nodes, rank.share, rank.state, _hands(rank), course
+            self.store, position, rank.share.nodes, rank.share, rank.state, _spent(rank), course
         )
 
 
-def _hands(rank: Rank) -> Hands:
-    return Hands(rank.hands.finish, rank.hands.busy, rank.hands.waiting)
+def _spent(rank: Rank, seconds: float = 0.0) -> Spent:
+    hands = rank.hands
+    return Spent(hands.finish, hands.busy, hands.waiting, rank.tally, seconds)

@@ -18,7 +18,7 @@ from adfs.errors import DataError
 from adfs.graphs.topology import Topology
 from adfs.losses import Loss, get_loss
 from adfs.problems.conditioning import Conditioning
-from adfs.problems.finite_sum import NOTHING_LIVE, Problem
+from adfs.problems.finite_sum import COLUMNS_AT_ONCE, NOTHING_LIVE, Problem
 from adfs.problems.labels import code
 from adfs.problems.reach import Reach
 from adfs.problems.shards import join_shards
@@ -102,6 +102,12 @@ class Share(Problem):
         """The same for all nodes, gathered a block of columns at a time."""
         for own in super().sums_at_zero():
             yield self.of_all(own)
+
+    def sum_over_nodes(self, rows: NDArray[np.float64]) -> Vector:
+        """Sum over all nodes of their rows, each rank giving its own; a block of columns a time."""
+        cuts = range(0, rows.shape[1], COLUMNS_AT_ONCE)
+        blocks = (self.of_all(rows[:, first : first + COLUMNS_AT_ONCE]) for first in cuts)
+        return np.concatenate([super(Share, self).sum_over_nodes(block) for block in blocks])
 
     def of_all(self, own: NDArray[Any]) -> NDArray[Any]:
         """Rows of all nodes from each rank's own."""

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit, types
 
-from adfs.kernels.ranks import POST, WAIT, advance, settle
+from adfs.kernels.ranks import DONE, POST, RUN, WAIT, reach_exchange, run_node, settle
 
 WORD, INT, REAL = types.uintp, types.int32, types.float64
 irecv = types.ExternalFunction("adfs_MPI_Irecv", INT(WORD, INT, WORD, INT, INT, WORD, WORD))
@@ -85,27 +85,42 @@ def note_wait(started, port):
 
 
 @njit(cache=True, _nrt=False, nogil=True)
+def visit(node, work, rows, queue, hands, desk, port):
+    """Take a node as far as it goes; return whether it moved, -1 if MPI reports a fault.
+
+    Its message leaves at once: to run the rank's other nodes first would keep its peer waiting.
+    """
+    moved = 0
+    if desk.status[node] == WAIT:
+        there = arrived(node, desk, port)
+        if there < 0:
+            return -1
+        if there > 0:
+            settle(node, work, queue, hands, desk)
+    while desk.status[node] == RUN:
+        moved = 1
+        if run_node(node, work, rows, queue, hands):
+            reach_exchange(node, work, queue, hands, desk)
+        else:
+            desk.status[node] = DONE
+    if desk.status[node] == POST and post(node, queue, work.network, desk, port):
+        return -1
+    return moved
+
+
+@njit(cache=True, _nrt=False, nogil=True)
 def turn(work, rows, queue, hands, desk, port):
     """Run until all nodes are done, or long enough without a message that Python should look."""
     polls = 0
     started = 0.0
     while True:
-        moved = advance(work, rows, queue, hands, desk)
-        waiting = 0
+        moved = waiting = 0
         for node in range(desk.status.size):
-            if desk.status[node] == POST:
-                moved += 1
-                if post(node, queue, work.network, desk, port):
-                    return FAILED
-            if desk.status[node] == WAIT:
-                there = arrived(node, desk, port)
-                if there < 0:
-                    return FAILED
-                if there > 0:
-                    settle(node, work, queue, hands, desk)
-                    moved += 1
-                else:
-                    waiting += 1
+            step = visit(node, work, rows, queue, hands, desk, port)
+            if step < 0:
+                return FAILED
+            moved += step
+            waiting += desk.status[node] == WAIT
         if moved > 0:
             if polls > 0:
                 note_wait(started, port)

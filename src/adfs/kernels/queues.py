@@ -2,25 +2,51 @@
 
 from typing import NamedTuple
 
+import numpy as np
 from numba import njit
 
 from adfs.kernels.convex import next_weight, weights_at
-from adfs.kernels.sampling import alias_draw, uniform
+from adfs.kernels.memory import prefetch
+from adfs.kernels.sampling import AHEAD, alias_draw, uniform
 
 
 @njit(cache=True, _nrt=False, nogil=True)
-def draw_own_samples(sample, which, start, n_edges, here, keys, tables, offsets):
-    """Samples of the events at nodes of this rank, as `sampling.draw_samples` has them.
+def keep_own(start, stop, key, table, mine, which, when):
+    """Draw events ``start`` to ``stop`` of the shared stream and keep this rank's; how many.
 
-    ``here`` gives a node's number on this rank, or -1; ``keys`` and ``offsets`` are of these nodes.
+    ``mine`` is 1 for its edges and nodes, 0 for others: no branch, which nobody could predict. What
+    does not fit into the arrays is counted only.
     """
+    used, last = 0, which.size - 1
+    for t in range(start, stop):
+        drawn = alias_draw(table, 0, table.size, uniform(key, t))
+        place = min(used, last)
+        which[place], when[place] = drawn, t
+        used += mine[drawn]
+    return used
+
+
+@njit(cache=True, _nrt=False, nogil=True)
+def draw_own_samples(sample, which, when, n_edges, here, keys, tables, offsets):
+    """Samples of this rank's events, as `sampling.draw_samples` has them; -1 at an edge.
+
+    ``here`` gives a node's number on this rank; ``keys`` and ``offsets`` are of these nodes.
+    """
+    tables_at = tables.ctypes.data
     for k in range(which.size):
-        node = which[k] - n_edges
-        if node >= 0 and here[node] >= 0:
-            own = here[node]
+        if k + AHEAD < which.size and which[k + AHEAD] >= n_edges:
+            own = here[which[k + AHEAD] - n_edges]
             first = offsets[own]
-            u = uniform(keys[own], start + k)
+            u = uniform(keys[own], when[k + AHEAD])
+            cell = first + np.int64(u * (offsets[own + 1] - first))
+            prefetch(np.uintp(tables_at + 8 * cell))
+        if which[k] >= n_edges:
+            own = here[which[k] - n_edges]
+            first = offsets[own]
+            u = uniform(keys[own], when[k])
             sample[k] = alias_draw(tables, first, offsets[own + 1] - first, u)
+        else:
+            sample[k] = -1
 
 
 @njit(cache=True, _nrt=False, nogil=True)
@@ -33,11 +59,9 @@ def count_own(which, ends, here, count):
     n_edges = ends.shape[0]
     exchanges = updates = 0
     for k in range(which.size):
-        node = which[k] - n_edges
-        if node >= 0:
-            if here[node] >= 0:
-                count[here[node]] += 1
-                updates += 1
+        if which[k] >= n_edges:
+            count[here[which[k] - n_edges]] += 1
+            updates += 1
         else:
             first, second = ends[which[k], 0], ends[which[k], 1]
             if first >= 0:
@@ -70,30 +94,39 @@ class Sequence(NamedTuple):
 
 
 @njit(cache=True, _nrt=False, nogil=True)
-def fill(queue, cursor, which, sample, start, ticks, ends, here, growth, sequence):
-    """Deal a block of events to the nodes of this rank; return ``A_t`` after the block.
+def weights_of_own(when, start, stop, growth, sequence, a, total):
+    """Write ``a_{t+1}`` and ``A_{t+1}`` at this rank's events of the shared form; return ``A_t``.
 
-    ``ticks`` is empty in the shared form, where event ``k`` has the index ``start + k`` and ``A_t``
-    goes on from ``growth`` at every event, whoever takes part in it.
+    ``A_t`` goes on from ``growth`` at every event, whoever takes part in it. Arrays have room for
+    one more than ``when``.
     """
-    n_edges = ends.shape[0]
-    timed = ticks.size > 0
-    weight = 0.0
+    own = 0
+    for t in range(start, stop):
+        weight = next_weight(growth, sequence.smoothness)
+        growth += weight
+        a[own], total[own] = weight, growth
+        own += own < when.size and when[own] == t
+    return growth
+
+
+@njit(cache=True, _nrt=False, nogil=True)
+def weights_of_ticks(ticks, sequence, a, total):
+    """The same of the continuized form, where both are functions of time."""
+    for k in range(ticks.size):
+        a[k], total[k] = weights_at(ticks[k], sequence)
+
+
+@njit(cache=True, _nrt=False, nogil=True)
+def fill(queue, cursor, which, sample, when, a, total, ends, here):
+    """Deal events to those of this rank's nodes that take part in them."""
+    n_edges, weighted = ends.shape[0], a.size > 1
     for k in range(which.size):
-        when = ticks[k] if timed else start + k
-        if sequence.smoothness > 0.0:
-            if timed:
-                weight, growth = weights_at(when, sequence)
-            else:
-                weight = next_weight(growth, sequence.smoothness)
-                growth += weight
-        node = which[k] - n_edges
-        if node >= 0:
-            if here[node] >= 0:
-                put(queue, cursor, here[node], when, -1, sample[k], weight, growth)
+        weight, growth = (a[k], total[k]) if weighted else (0.0, 0.0)
+        if which[k] >= n_edges:
+            node = here[which[k] - n_edges]
+            put(queue, cursor, node, when[k], -1, sample[k], weight, growth)
         else:
             for side in range(2):
                 end = ends[which[k], side]
                 if end >= 0:
-                    put(queue, cursor, end, when, which[k], -1, weight, growth)
-    return growth
+                    put(queue, cursor, end, when[k], which[k], -1, weight, growth)

@@ -126,6 +126,17 @@ accept = _by_arithmetic(_smooth_accept, _convex_accept)
 
 
 @njit(cache=True, _nrt=False, nogil=True)
+def count_events(queue, ends, tally):
+    """Add each node's local updates and exchanges; an exchange counts at its edge's first end."""
+    for node in range(tally.shape[0]):
+        for k in range(queue.first[node], queue.first[node + 1]):
+            if queue.which[k] < 0:
+                tally[node, 0] += 1
+            elif ends[queue.which[k], 0] == node:
+                tally[node, 1] += 1
+
+
+@njit(cache=True, _nrt=False, nogil=True)
 def run_node(node, work, rows, queue, hands):
     """Local updates of a node up to its next exchange; whether there is one."""
     k, last = queue.head[node], queue.first[node + 1]

@@ -114,6 +114,13 @@ class Problem:
         for first in range(0, self.n_features, COLUMNS_AT_ONCE):
             yield sums[:, first : first + COLUMNS_AT_ONCE].copy()
 
+    def sum_over_nodes(self, rows: NDArray[np.float64]) -> Vector:
+        """Sum of one row a node, added in node order."""
+        total = np.zeros(rows.shape[1])
+        for row in rows:
+            total += row
+        return total
+
     def objective(self, theta: ArrayLike) -> float:
         """``F(theta)``, partial sums added in node order."""
         return self._value_and_gradient(self.vector(theta))[0]

@@ -1,8 +1,7 @@
 """What a run is at a position, as a checkpoint keeps it: the same for every engine.
 
-A node's arrays are its own, so any number of processes can go on from what any other number saved.
-Counts and seconds belong to whole processes: one node carries them, and only sums and maxima over
-all nodes mean something.
+A node's arrays are its own, counts of its events among them, so any number of processes can go on
+from what any other number saved, even where files of a position were saved by different numbers.
 """
 
 import os
@@ -14,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adfs.algorithms.adfs import AdfsState
-from adfs.algorithms.base import Counts, Setting
+from adfs.algorithms.base import Setting
 from adfs.algorithms.ns_adfs import NsAdfsState
 from adfs.checkpoints.identity import Identity, fingerprint
 from adfs.checkpoints.store import Store
@@ -61,18 +60,6 @@ class Checkpoints(NamedTuple):
             self.tell(f"went on from position {resumed}, kept in {os.fspath(self.folder)}")
 
 
-class Tally(NamedTuple):
-    """What a process has spent: events, proximal steps, messages, and seconds."""
-
-    iterations: int = 0
-    counts: Counts = Counts()
-    seconds: float = 0.0
-
-    def to_array(self) -> NDArray[np.int64]:
-        """Without the seconds, which differ from run to run."""
-        return np.array([self.iterations, *self.counts], dtype=np.int64)
-
-
 def node_state(state: State, problem: Problem, node: int) -> Arrays:
     """Arrays of one node of this process."""
     rows = problem.node_rows(node)
@@ -114,48 +101,57 @@ def put_whole_state(state: State, course: Course, kept: dict[str, Any]) -> None:
         state.growth = float(kept["growth"])
 
 
-class Hands(NamedTuple):
-    """Idealized times of this process's nodes."""
+class Spent(NamedTuple):
+    """What this process's nodes have used up: idealized times, events, and seconds.
+
+    ``tally`` has one row a node: its local updates, and the exchanges whose first end it is.
+    """
 
     finish: NDArray[np.float64]
     busy: NDArray[np.float64]
     waiting: NDArray[np.float64]
+    tally: NDArray[np.int64]
+    seconds: float = 0.0
+
+    def of(self, node: int) -> Arrays:
+        """One node's part."""
+        return {
+            "hands": np.array([self.finish[node], self.busy[node], self.waiting[node]]),
+            "tally": self.tally[node], "seconds": np.array([self.seconds]),
+        }  # fmt: skip
+
+    def put(self, node: int, arrays: Arrays) -> None:
+        """The inverse, but for the seconds."""
+        self.finish[node], self.busy[node], self.waiting[node] = arrays["hands"]
+        self.tally[node] = arrays["tally"]
 
 
 def save(
     store: Store, position: int, nodes: NDArray[np.int64], problem: Problem, state: State,
-    hands: Hands, tally: Tally, course: Course, everywhere: int | None = None,
+    spent: Spent, course: Course, everywhere: int | None = None,
 ) -> None:  # fmt: skip
     """Keep a run at a position; ``nodes`` are the numbers, in the whole graph, of those here.
 
     ``everywhere`` is the newest position that all processes of the run are known to have saved.
     """
-    kept: dict[int, Arrays] = {}
-    for own, node in enumerate(nodes.tolist()):
-        spent = tally if own == 0 else Tally()
-        kept[node] = node_state(state, problem, own) | {
-            "hands": np.array([each[own] for each in hands]),
-            "tally": spent.to_array(), "seconds": np.array([spent.seconds]),
-        }  # fmt: skip
+    kept = {
+        node: node_state(state, problem, own) | spent.of(own)
+        for own, node in enumerate(nodes.tolist())
+    }
     store.save(position, whole_state(state, course), kept, everywhere)
 
 
 def load(
     store: Store, position: int, nodes: NDArray[np.int64], problem: Problem, state: State,
-    hands: Hands, course: Course,
-) -> Tally:  # fmt: skip
-    """Take up a run where it was; returns what these nodes carry of its costs."""
+    spent: Spent, course: Course,
+) -> float:  # fmt: skip
+    """Take up a run where it was, in place; returns the seconds it had taken."""
     loaded = store.load(position, nodes.tolist())
     put_whole_state(state, course, loaded.run)
-    total, seconds = np.zeros(5, np.int64), 0.0
     for own, node in enumerate(nodes.tolist()):
-        arrays = loaded.nodes[node]
-        put_node_state(state, problem, own, arrays)
-        for each, value in zip(hands, arrays["hands"], strict=True):
-            each[own] = value
-        total += arrays["tally"]
-        seconds = max(seconds, float(arrays["seconds"][0]))
-    return Tally(int(total[0]), Counts(*total[1:].tolist()), seconds)
+        put_node_state(state, problem, own, loaded.nodes[node])
+        spent.put(own, loaded.nodes[node])
+    return max(float(arrays["seconds"][0]) for arrays in loaded.nodes.values())
 
 
 def require_keepable(name: str) -> None:

@@ -5,11 +5,14 @@ from typing import Any
 
 import numpy as np
 
+from adfs.algorithms.base import message_counts
 from adfs.checkpoints.store import Store
 from adfs.errors import CheckpointError
+from adfs.problems.finite_sum import Problem
 from adfs.runtime import keeping
-from adfs.runtime.keeping import Hands, Tally
+from adfs.runtime.keeping import Spent
 from adfs.runtime.runner import Run
+from adfs.schedule.events import Events
 
 
 class LocalKeeper:
@@ -18,16 +21,26 @@ class LocalKeeper:
     A disk that refuses costs the checkpoint, not the run: ``complain`` is told, once.
     """
 
-    def __init__(self, store: Store, every: int, complain: Callable[[str], Any]) -> None:
+    def __init__(
+        self, store: Store, problem: Problem, every: int, complain: Callable[[str], Any]
+    ) -> None:
         self.store, self.every = store, every
         self._complain, self._failed = complain, False
+        self._edges, self._nodes = problem.topology.edges, np.arange(problem.n_nodes)
+        self._tally = np.zeros((problem.n_nodes, 2), np.int64)
+
+    def count(self, events: Events) -> None:
+        """Note who executed the events."""
+        n_edges = len(self._edges)
+        times = np.bincount(events.which, minlength=n_edges + len(self._nodes))
+        self._tally[:, 0] += times[n_edges:]
+        np.add.at(self._tally[:, 1], self._edges[:, 0], times[:n_edges])
 
     def save(self, run: Run) -> None:
         """Keep the run as it stands."""
-        tally = Tally(run.iteration, run.counts, run.wall_time)
         try:
             keeping.save(
-                self.store, run.position, _nodes(run), run.problem, run.state, _hands(run), tally,
+                self.store, run.position, self._nodes, run.problem, run.state, self._spent(run),
                 run.course,
             )  # fmt: skip
         except CheckpointError as error:
@@ -37,22 +50,17 @@ class LocalKeeper:
 
     def resume(self, run: Run) -> int | None:
         """Go on from the newest position that is whole; None if there is none."""
-        nodes = _nodes(run)
-        position = next(self.store.found(nodes.tolist()), None)
+        position = next(self.store.found(self._nodes.tolist()), None)
         if position is None:
             return None
-        tally = keeping.load(
-            self.store, position, nodes, run.problem, run.state, _hands(run), run.course
-        )  # fmt: skip
-        run.position, run.iteration = position, tally.iterations
-        run.counts, run.wall_time = tally.counts, tally.seconds
+        run.wall_time = keeping.load(
+            self.store, position, self._nodes, run.problem, run.state, self._spent(run), run.course
+        )
+        updates, exchanges = self._tally.sum(axis=0).tolist()
+        run.position, run.iteration = position, updates + exchanges
+        run.counts = message_counts(updates, exchanges, run.problem.n_features)
         return position
 
-
-def _nodes(run: Run) -> "np.ndarray[Any, np.dtype[np.int64]]":
-    return np.arange(run.problem.n_nodes)
-
-
-def _hands(run: Run) -> Hands:
-    clock: Any = run.clock
-    return Hands(clock.finish, clock.busy, clock.waiting)
+    def _spent(self, run: Run) -> Spent:
+        clock: Any = run.clock
+        return Spent(clock.finish, clock.busy, clock.waiting, self._tally, run.wall_time)

@@ -12,12 +12,17 @@ from adfs.runtime.pace import Pace
 from adfs.runtime.signals import Interrupts
 from adfs.runtime.stopping import Stopping
 from adfs.runtime.trace import Trace
+from adfs.schedule.events import Events
 
 
 class Keeper(Protocol):
     """Keeps what a run has, at every multiple of ``every`` positions."""
 
     every: int
+
+    def count(self, events: Events) -> None:
+        """Take note of events that were executed."""
+        ...
 
     def save(self, run: "Run") -> None:
         """Keep the run as it stands."""
@@ -89,10 +94,15 @@ class Run:
             self.position = events.stop
             self.iteration += len(events.which)
             self.wall_time = so_far + time.perf_counter() - started
-            if self.keeper is not None and self.position % self.keeper.every == 0:
-                self.keeper.save(self)
+            self._keep(events)
             if limit is not None and self.wall_time >= limit:
                 break
+
+    def _keep(self, events: Events) -> None:
+        if self.keeper is not None:
+            self.keeper.count(events)
+            if self.position % self.keeper.every == 0:
+                self.keeper.save(self)
 
     def _next_kept(self) -> int:
         """The next position at which the run is kept."""

@@ -190,7 +190,7 @@ def _keep(
     identity = identity_of(problem, nodes, problem.sigma, name, setting, start)
     store = Store(wanted.folder, identity)
     store.open()
-    keeper = LocalKeeper(store, wanted.interval(problem.n_samples), wanted.complain)
+    keeper = LocalKeeper(store, problem, wanted.interval(problem.n_samples), wanted.complain)
     run.keeper = keeper
     if not wanted.resume:
         return None
