@@ -13,6 +13,8 @@ from adfs.schedule.events import Events
 from adfs.schedule.law import SamplingLaw, alias_table
 from adfs.schedule.poisson import PoissonSource
 
+DRAWN_AT_ONCE = 1_024
+
 
 def own_source(law: SamplingLaw, seed: int, schedule: str, share: Share) -> Source:
     """Where a rank's events come from; all others are left out."""
@@ -54,13 +56,16 @@ class SharedSource:
 
     def _own(self, start: int, stop: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
         expected = self._rate * (stop - start)
-        room = min(stop - start, math.ceil(expected + 6.0 * math.sqrt(expected)) + 16) + 1
+        size = math.ceil(expected + 6.0 * math.sqrt(expected)) + DRAWN_AT_ONCE
+        room = np.empty(DRAWN_AT_ONCE, np.int32)
         while True:
-            which, when = np.empty(room, np.int32), np.empty(room, np.int64)
-            used = queues.keep_own(start, stop, self._key, self._table, self._mine, which, when)
-            if used < room:
+            which, when = np.empty(size, np.int32), np.empty(size, np.int64)
+            used = queues.keep_own(
+                start, stop, self._key, self._table, self._mine, which, when, room
+            )  # fmt: skip
+            if used + DRAWN_AT_ONCE <= size:
                 return which[:used], when[:used]
-            room = used + 1
+            size = used + DRAWN_AT_ONCE
 
 
 def _table(law: SamplingLaw, node: int, share: Share) -> NDArray[np.int64]:

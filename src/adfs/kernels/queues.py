@@ -2,27 +2,32 @@
 
 from typing import NamedTuple
 
-import numpy as np
 from numba import njit
 
 from adfs.kernels.convex import next_weight, weights_at
-from adfs.kernels.memory import prefetch
-from adfs.kernels.sampling import AHEAD, alias_draw, uniform
+from adfs.kernels.sampling import alias_draw, uniform
 
 
 @njit(cache=True, _nrt=False, nogil=True)
-def keep_own(start, stop, key, table, mine, which, when):
+def keep_own(start, stop, key, table, mine, which, when, room):
     """Draw events ``start`` to ``stop`` of the shared stream and keep this rank's; how many.
 
-    ``mine`` is 1 for its edges and nodes, 0 for others: no branch, which nobody could predict. What
-    does not fit into the arrays is counted only.
+    ``mine`` is 1 for its edges and nodes, 0 for others: no branch, which nobody could predict. Some
+    events at a time are drawn to ``room``, in a loop of its own that the compiler makes wide. What
+    does not fit into the arrays is counted only; they need ``room.size`` to spare.
     """
-    used, last = 0, which.size - 1
-    for t in range(start, stop):
-        drawn = alias_draw(table, 0, table.size, uniform(key, t))
-        place = min(used, last)
-        which[place], when[place] = drawn, t
-        used += mine[drawn]
+    used, size = 0, table.size
+    for first in range(start, stop, room.size):
+        n = min(room.size, stop - first)
+        for k in range(n):
+            room[k] = alias_draw(table, 0, size, uniform(key, first + k))
+        if used + n <= which.size:
+            for k in range(n):
+                which[used], when[used] = room[k], first + k
+                used += mine[room[k]]
+        else:
+            for k in range(n):
+                used += mine[room[k]]
     return used
 
 
@@ -32,14 +37,7 @@ def draw_own_samples(sample, which, when, n_edges, here, keys, tables, offsets):
 
     ``here`` gives a node's number on this rank; ``keys`` and ``offsets`` are of these nodes.
     """
-    tables_at = tables.ctypes.data
     for k in range(which.size):
-        if k + AHEAD < which.size and which[k + AHEAD] >= n_edges:
-            own = here[which[k + AHEAD] - n_edges]
-            first = offsets[own]
-            u = uniform(keys[own], when[k + AHEAD])
-            cell = first + np.int64(u * (offsets[own + 1] - first))
-            prefetch(np.uintp(tables_at + 8 * cell))
         if which[k] >= n_edges:
             own = here[which[k] - n_edges]
             first = offsets[own]
