@@ -168,3 +168,24 @@ def test_the_newest_whole_checkpoint_is_taken(tmp_path):
     resumed = adfs.solve(problem, tol=1e-8, checkpoints=Checkpoints(tmp_path, 500, resume=True))
     assert resumed.resumed == int(newest.name.split("-")[1]) - 500
     assert bits(resumed) == bits(whole)
+
+
+@pytest.mark.parametrize(("before", "after"), [(1_000, None), (None, 1_000)])
+def test_readings_may_be_placed_otherwise_after_a_resume(tmp_path, before, after):
+    problem = make("logistic")
+    kept, options = Checkpoints(tmp_path, 500), {"tol": 1e-8}
+    adfs.solve(problem, evaluate_every=before, max_iter=3_000, checkpoints=kept, **options)
+    resumed = adfs.solve(
+        problem, evaluate_every=after, checkpoints=kept._replace(resume=True), **options
+    )
+    assert resumed.resumed > 0
+    assert resumed.status == "converged"
+
+
+def test_a_run_that_was_kept_is_not_begun_anew_by_mistake(tmp_path):
+    problem, kept = make("logistic"), Checkpoints(tmp_path, 500)
+    adfs.solve(problem, checkpoints=kept)
+    before = sorted(path.read_bytes() for path in tmp_path.iterdir())
+    with pytest.raises(ParameterError, match="holds this run up to position .* add --resume"):
+        adfs.solve(problem, checkpoints=kept)
+    assert sorted(path.read_bytes() for path in tmp_path.iterdir()) == before

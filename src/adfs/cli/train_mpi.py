@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from adfs.distributed.execution import Execution
     from adfs.distributed.local_data import LocalData
     from adfs.distributed.share import Share
+    from adfs.distributed.watch import Watch
     from adfs.distributed.world import World
     from adfs.runtime.course import Progress
     from adfs.runtime.model import Model, Vector
@@ -45,12 +46,19 @@ def run(args: argparse.Namespace) -> int:
 
 def _train(args: argparse.Namespace) -> Outcome:
     """Everything that ranks do together; whoever fails takes all along, with one sentence."""
+    from adfs.distributed.watch import Watch
+
+    with Watch() as watch:
+        watch.tell(timeout=args.timeout, resumable=args.checkpoint is not None)
+        return _train_with(args, watch)
+
+
+def _train_with(args: argparse.Namespace, watch: "Watch") -> Outcome:
     from adfs.cli.train import check, load_test
     from adfs.distributed.peers import attempt
-    from adfs.distributed.watch import Watch
     from adfs.distributed.world import World
 
-    with Watch() as watch, World.open(watch) as world:
+    with World.open(watch) as world:
         attempt(world, lambda: check(args))
         share, data = _load(args, world)
         theta = _warm_start(args, world, share)

@@ -1,12 +1,17 @@
 """Loading the MPI library: alone here, late, and only together with the launcher it belongs to."""
 
+import contextlib
+import ctypes
 import os
+import signal
 import warnings
+from collections.abc import Iterator
 from typing import Any
 
 from adfs.distributed.launcher import size_by_environment
 from adfs.errors import ParameterError
 
+SET_PARENT_DEATH_SIGNAL = 1  # of Linux's prctl
 INSTALL = "pip install 'adfs[mpi]' brings mpi4py together with an MPI library"
 
 
@@ -21,9 +26,37 @@ def start_mpi() -> Any:
         _check_family(library_of(mpi))
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "suspicious MPI", RuntimeWarning)  # we say it better
-            mpi.Init_thread(mpi.THREAD_FUNNELED)
+            with dying_with_parent():
+                mpi.Init_thread(mpi.THREAD_FUNNELED)
     _check_size(mpi.COMM_WORLD.size, library_of(mpi))
     return mpi
+
+
+@contextlib.contextmanager
+def dying_with_parent() -> Iterator[None]:
+    """While inside, the end of the process that started us is ours too, where the system can.
+
+    ``MPI_Init`` waits for all ranks in compiled code that holds Python's lock: should one die
+    before it came, neither a signal's handler nor a thread would be heard, and we would spin on.
+    """
+    parent = os.getppid()
+    if not _follow_parent(signal.SIGKILL):
+        yield
+        return
+    if os.getppid() != parent:  # it died before we asked
+        os._exit(1)
+    try:
+        yield
+    finally:
+        _follow_parent(0)
+
+
+def _follow_parent(number: int) -> bool:
+    """Ask for this signal when our parent dies; False where the system does not know how."""
+    try:
+        return bool(ctypes.CDLL(None).prctl(SET_PARENT_DEATH_SIGNAL, number, 0, 0, 0) == 0)
+    except (AttributeError, OSError):
+        return False
 
 
 def library_of(mpi: Any) -> str:

@@ -81,7 +81,7 @@ class Rank:
             self.ends, self.share.here,
         )  # fmt: skip
         ranks.count_events(self.queue, self.ends, self.tally)
-        self.desk.status[:] = ranks.RUN
+        ranks.begin(self.queue, self.desk)
         self.position = stop
 
     def _queue(self, count: NDArray[np.int64]) -> ranks.Queue:
@@ -89,8 +89,9 @@ class Rank:
         size = int(first[-1])
         weights = size if self._sequence.smoothness > 0.0 else 0
         return ranks.Queue(
-            first, first[:-1].copy(), np.empty(size, np.int64), np.empty(size, np.int32),
-            np.empty(size, np.int32), np.empty(weights + 1), np.empty(weights + 1),
+            first, first[:-1].copy(), first[:-1].copy(), np.empty(size, np.int64),
+            np.empty(size, np.int32), np.empty(size, np.int32), np.empty(weights + 1),
+            np.empty(weights + 1),
         )  # fmt: skip
 
     def _move_time(self, events: Events, stop: int) -> tuple[Vector, Vector]:

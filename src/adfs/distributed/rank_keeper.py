@@ -59,14 +59,14 @@ class RankKeeper:
         if not common:
             return None, 0.0
         self._passed = self.kept = position = max(common)
-        seconds = attempt(peers, lambda: self._load(position, rank, course))
+        told = peers.gather(attempt(peers, lambda: self._load(position, rank)))
+        keeping.put_whole_state(rank.state, course, told[0][0])
         rank.position = position
-        return position, max(peers.gather(seconds))
+        return position, max(seconds for _, seconds in told)
 
-    def _load(self, position: int, rank: Rank, course: Course) -> float:
-        return keeping.load(
-            self.store, position, rank.share.nodes, rank.share, rank.state, _spent(rank), course
-        )
+    def _load(self, position: int, rank: Rank) -> tuple[dict[str, Any], float]:
+        share = rank.share
+        return keeping.load(self.store, position, share.nodes, share, rank.state, _spent(rank))
 
 
 def _spent(rank: Rank, seconds: float = 0.0) -> Spent:

@@ -26,7 +26,7 @@ from adfs.distributed.world import World
 from adfs.errors import ParameterError
 from adfs.kernels.rows import DenseRows
 from adfs.runtime.course import Callback, Course
-from adfs.runtime.keeping import Checkpoints, identity_of
+from adfs.runtime.keeping import Checkpoints, identity_of, require_new
 from adfs.runtime.signals import Interrupts
 from adfs.runtime.solve import Result, automatic, pace_of
 from adfs.runtime.stopping import Stopping
@@ -70,7 +70,7 @@ def solve_on_ranks(
     started = time.perf_counter()
     job = job or Job()
     name = automatic(share) if algorithm == "auto" else algorithm
-    _tell(world, share, job)
+    _tell(world, share)
     chosen = attempt(world, lambda: _parameters(name, share, setting))
     _require_equal(world, chosen)
     rank = Rank(share, chosen, setting)
@@ -112,7 +112,7 @@ def solve_on_ranks(
     )
 
 
-def _tell(world: World, share: Share, job: Job) -> None:
+def _tell(world: World, share: Share) -> None:
     """Let the supervisor know what to say should this rank die."""
     ends, owners = share.topology.edges, share.mapping.rank_of
     peers: dict[int, list[int]] = {}
@@ -121,10 +121,7 @@ def _tell(world: World, share: Share, job: Job) -> None:
             rank = int(owners[other])
             if owners[mine] == world.rank != rank and other not in peers.setdefault(rank, []):
                 peers[rank].append(other)
-    world.watch.tell(
-        nodes=share.nodes.tolist(), peers=peers, timeout=job.timeout,
-        resumable=job.checkpoints is not None,
-    )  # fmt: skip
+    world.watch.tell(nodes=share.nodes.tolist(), peers=peers)
 
 
 def _parameters(name: str, share: Share, setting: Setting) -> Parameters | NonSmoothParameters:
@@ -159,6 +156,8 @@ def _keeper(
     identity = identity_of(share, share.nodes, share.whole_sigma, name, setting, warm_start)
     store = Store(folder, identity, world.rank, world.size)
     attempt(world, store.open)
+    if not job.checkpoints.resume:
+        attempt(world, lambda: require_new(store, share.nodes))
     every = job.checkpoints.interval(sum(world.gather(share.n_samples)))
     return RankKeeper(store, every, job.checkpoints.complain)
 

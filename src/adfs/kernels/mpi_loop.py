@@ -20,6 +20,8 @@ give_way = types.ExternalFunction("adfs_sched_yield", INT())
 
 YIELD_EVERY = 20  # polls: spinning on would starve ranks that share this core
 LOOK_EVERY = 2_000  # polls without a message between two returns to Python
+FEW = 16  # nodes of a rank, among which choosing is quick
+NEVER = np.iinfo(np.int64).max
 FINISHED, WAITING, FAILED = 0, 1, 2
 
 
@@ -85,27 +87,59 @@ def note_wait(started, port):
 
 
 @njit(cache=True, _nrt=False, nogil=True)
-def visit(node, work, rows, queue, hands, desk, port):
-    """Take a node as far as it goes; return whether it moved, -1 if MPI reports a fault.
+def receive(work, queue, hands, desk, port):
+    """Finish the exchanges that are through; how many nodes still wait, -1 if MPI has a fault."""
+    waiting = 0
+    for node in range(desk.status.size):
+        if desk.status[node] == WAIT:
+            there = arrived(node, desk, port)
+            if there < 0:
+                return -1
+            if there > 0:
+                settle(node, work, queue, hands, desk)
+            else:
+                waiting += 1
+    return waiting
 
-    Its message leaves at once: to run the rank's other nodes first would keep its peer waiting.
+
+@njit(cache=True, _nrt=False, nogil=True)
+def most_urgent(queue, desk):
+    """Of the nodes that can run, the one whose next exchange is first in the schedule; else -1."""
+    chosen, due = -1, 0
+    for node in range(desk.status.size):
+        if desk.status[node] == RUN:
+            k = queue.turn[node]
+            when = queue.when[k] if k < queue.first[node + 1] else NEVER
+            if chosen < 0 or when < due:
+                chosen, due = node, when
+    return chosen
+
+
+@njit(cache=True, _nrt=False, nogil=True)
+def run_to_message(node, work, rows, queue, hands, desk, port):
+    """Run a node to its next exchange or its end; a message to another rank leaves at once."""
+    if not run_node(node, work, rows, queue, hands):
+        desk.status[node] = DONE
+        return 0
+    reach_exchange(node, work, queue, hands, desk)
+    return post(node, queue, work.network, desk, port) if desk.status[node] == POST else 0
+
+
+@njit(cache=True, _nrt=False, nogil=True)
+def run_some(work, rows, queue, hands, desk, port):
+    """Run one node if they are few, each once otherwise; how many ran, -1 if MPI has a fault.
+
+    Of few nodes the most urgent one goes first, lest the peer of its message wait for the others'
+    work; many have enough to do for all while one waits, and choosing would take long.
     """
-    moved = 0
-    if desk.status[node] == WAIT:
-        there = arrived(node, desk, port)
-        if there < 0:
-            return -1
-        if there > 0:
-            settle(node, work, queue, hands, desk)
-    while desk.status[node] == RUN:
-        moved = 1
-        if run_node(node, work, rows, queue, hands):
-            reach_exchange(node, work, queue, hands, desk)
-        else:
-            desk.status[node] = DONE
-    if desk.status[node] == POST and post(node, queue, work.network, desk, port):
-        return -1
-    return moved
+    ran, few = 0, desk.status.size <= FEW
+    for turn in range(1 if few else desk.status.size):
+        node = most_urgent(queue, desk) if few else turn
+        if node >= 0 and desk.status[node] == RUN:
+            ran += 1
+            if run_to_message(node, work, rows, queue, hands, desk, port):
+                return -1
+    return ran
 
 
 @njit(cache=True, _nrt=False, nogil=True)
@@ -114,14 +148,13 @@ def turn(work, rows, queue, hands, desk, port):
     polls = 0
     started = 0.0
     while True:
-        moved = waiting = 0
-        for node in range(desk.status.size):
-            step = visit(node, work, rows, queue, hands, desk, port)
-            if step < 0:
-                return FAILED
-            moved += step
-            waiting += desk.status[node] == WAIT
-        if moved > 0:
+        waiting = receive(work, queue, hands, desk, port)
+        if waiting < 0:
+            return FAILED
+        ran = run_some(work, rows, queue, hands, desk, port)
+        if ran < 0:
+            return FAILED
+        if ran > 0:
             if polls > 0:
                 note_wait(started, port)
             polls = 0

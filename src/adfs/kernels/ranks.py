@@ -49,6 +49,7 @@ class Queue(NamedTuple):
 
     first: np.ndarray
     head: np.ndarray  # the next event of each node
+    turn: np.ndarray  # its next exchange, or its end
     when: np.ndarray  # its index, or its tick
     which: np.ndarray  # its edge, or -1 for a local update
     sample: np.ndarray
@@ -137,12 +138,29 @@ def count_events(queue, ends, tally):
 
 
 @njit(cache=True, _nrt=False, nogil=True)
+def find_turn(node, queue):
+    """Look for a node's next exchange."""
+    k, last = queue.head[node], queue.first[node + 1]
+    while k < last and queue.which[k] < 0:
+        k += 1
+    queue.turn[node] = k
+
+
+@njit(cache=True, _nrt=False, nogil=True)
+def begin(queue, desk):
+    """Let every node run from the start of its queue."""
+    for node in range(desk.status.size):
+        find_turn(node, queue)
+        desk.status[node] = RUN
+
+
+@njit(cache=True, _nrt=False, nogil=True)
 def run_node(node, work, rows, queue, hands):
     """Local updates of a node up to its next exchange; whether there is one."""
-    k, last = queue.head[node], queue.first[node + 1]
+    last = queue.first[node + 1]
     step, first_row = hands.step[node], work.network.offsets[node]
     lines_at = work.lines.ctypes.data
-    while k < last and queue.which[k] < 0:
+    for k in range(queue.head[node], queue.turn[node]):
         if k + AHEAD < last and queue.which[k + AHEAD] < 0:
             row = first_row + queue.sample[k + AHEAD]
             prefetch(np.uintp(lines_at + row * (LINE * 8)))
@@ -150,9 +168,8 @@ def run_node(node, work, rows, queue, hands):
         local(work, queue, k, node, rows)
         hands.finish[node] += step
         hands.busy[node] += step
-        k += 1
-    queue.head[node] = k
-    return k < last
+    queue.head[node] = queue.turn[node]
+    return queue.head[node] < last
 
 
 @njit(cache=True, _nrt=False, nogil=True)
@@ -169,6 +186,7 @@ def settle(node, work, queue, hands, desk):
     hands.waiting[node] += ready - mine
     hands.busy[node] += end - ready
     queue.head[node] = k + 1
+    find_turn(node, queue)
     desk.status[node] = RUN
 
 

@@ -101,13 +101,15 @@ class Course:
         """Plain values from which ``restore`` goes on."""
         return {
             "goal": self.goal, "size": self.size, "budget": self.budget,
-            "pace": self.pace.state(), "trace": self.trace.to_dict(),
+            "pace": {"kind": type(self.pace).__name__, "memory": self.pace.state()},
+            "trace": self.trace.to_dict(),
         }  # fmt: skip
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take up the course that a run of the same config had."""
         self.goal, self.size = int(state["goal"]), float(state["size"])
-        self.pace.restore(state["pace"])
+        if state["pace"]["kind"] == type(self.pace).__name__:  # another one starts afresh
+            self.pace.restore(state["pace"]["memory"])
         self.trace = Trace.from_dict(state["trace"])
         first = self.trace["duality_gap"][0], self.trace["objective"][0]
         error = float(first[0] or 0.0) / max(1.0, abs(float(first[1] or 0.0)))

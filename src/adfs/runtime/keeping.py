@@ -143,15 +143,28 @@ def save(
 
 def load(
     store: Store, position: int, nodes: NDArray[np.int64], problem: Problem, state: State,
-    spent: Spent, course: Course,
-) -> float:  # fmt: skip
-    """Take up a run where it was, in place; returns the seconds it had taken."""
+    spent: Spent,
+) -> tuple[dict[str, Any], float]:  # fmt: skip
+    """Put nodes in the state that they had; returns that of the whole run, and its seconds.
+
+    Files of one position may tell different courses, if ``tol`` was changed between two lives of
+    the run: whoever loads takes one of them, all processes the same.
+    """
     loaded = store.load(position, nodes.tolist())
-    put_whole_state(state, course, loaded.run)
     for own, node in enumerate(nodes.tolist()):
         put_node_state(state, problem, own, loaded.nodes[node])
         spent.put(own, loaded.nodes[node])
-    return max(float(arrays["seconds"][0]) for arrays in loaded.nodes.values())
+    return loaded.run, max(float(arrays["seconds"][0]) for arrays in loaded.nodes.values())
+
+
+def require_new(store: Store, nodes: NDArray[np.int64]) -> None:
+    """Refuse to begin where this very run was kept before: what was kept would be lost."""
+    position = next(store.found(nodes.tolist()), None)
+    if position is not None:
+        raise ParameterError(
+            f"--checkpoint {store.folder} holds this run up to position {position}; add --resume "
+            "to go on from there, or name another folder to begin anew."
+        )
 
 
 def require_keepable(name: str) -> None:

@@ -53,9 +53,10 @@ class LocalKeeper:
         position = next(self.store.found(self._nodes.tolist()), None)
         if position is None:
             return None
-        run.wall_time = keeping.load(
-            self.store, position, self._nodes, run.problem, run.state, self._spent(run), run.course
+        whole, run.wall_time = keeping.load(
+            self.store, position, self._nodes, run.problem, run.state, self._spent(run)
         )
+        keeping.put_whole_state(run.state, run.course, whole)
         updates, exchanges = self._tally.sum(axis=0).tolist()
         run.position, run.iteration = position, updates + exchanges
         run.counts = message_counts(updates, exchanges, run.problem.n_features)

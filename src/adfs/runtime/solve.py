@@ -14,7 +14,7 @@ from adfs.checkpoints.store import Store
 from adfs.errors import ParameterError
 from adfs.problems.finite_sum import Problem
 from adfs.runtime.course import Callback
-from adfs.runtime.keeping import Checkpoints, identity_of, require_keepable
+from adfs.runtime.keeping import Checkpoints, identity_of, require_keepable, require_new
 from adfs.runtime.pace import Cautious, Every, Pace, ToTolerance
 from adfs.runtime.progress import terminal_progress
 from adfs.runtime.runner import Run
