@@ -1,72 +1,77 @@
-"""Several ranks in one process: for tests of everything but the network."""
+"""Several ranks in one process, what they are to equal, and a network that plays them tricks.
 
-import threading
-from concurrent.futures import ThreadPoolExecutor
+The same cases run over every transport: in one process here, over MPI in ``tests/mpi``.
+"""
+
+import itertools
+from collections import deque
+from typing import NamedTuple
 
 import numpy as np
 
 import adfs
-from adfs.algorithms.base import Setting
-from adfs.distributed.mapping import Mapping, map_nodes
+from adfs.algorithms import registered  # noqa: F401  (fills the registry)
+from adfs.algorithms.base import Counts, Setting, get_algorithm
+from adfs.distributed.mapping import Mapping
 from adfs.distributed.rank import Rank, serve
 from adfs.distributed.share import Share
 from adfs.distributed.transport import Hub, Loopback
+from adfs.schedule.delays import Delays
+from peers_for_tests import succeed
+from problems_for_tests import make_case, stored_as
+
+LOSSES, LAYOUTS, SCHEDULES = (
+    ("logistic", "squared", "hinge"),
+    ("dense", "csr"),
+    ("shared", "poisson"),
+)
+GRAPHS = {1: "single", 4: "grid:2x2", 9: "grid:3x3", 16: "grid:4x4"}
+EVENTS = 2_000
 
 
-class ThreadPeers:
-    """Peers that are threads of this process and meet at a barrier."""
+class Case(NamedTuple):
+    """One problem and the way it is run; ``clock`` and the seed differ from case to case."""
 
-    def __init__(self, rank, board, barrier):
-        self.rank, self.size = rank, barrier.parties
-        self._board, self._barrier = board, barrier
+    loss: str
+    layout: str
+    schedule: str
+    n_nodes: int
+    graph: str = ""
+    n_features: int = 5
 
-    def gather(self, item):
-        self._board[self.rank] = item
-        self._barrier.wait(timeout=60)
-        items = list(self._board)
-        self._barrier.wait(timeout=60)
-        return items
+    @property
+    def seed(self):
+        """A number of its own."""
+        return sum((k + 1) * ord(c) for k, c in enumerate("".join(map(str, self)))) % 1_000
 
+    @property
+    def setting(self):
+        """Rule, time model, seed and schedule."""
+        clock, tau = ("nonblocking", "rendezvous")[self.seed % 2], 1.0 + self.seed % 7
+        rule = "tuned" if self.loss == "hinge" else "exact"  # whichever is chosen fast
+        return Setting(rule, tau, clock, Delays(tau=tau), self.seed, self.schedule)
 
-def on_threads(size, work):
-    """``work(peers)`` on as many threads as ranks; their results in the order of ranks."""
-    board, barrier = [None] * size, threading.Barrier(size)
-
-    def run(rank):
-        try:
-            return work(ThreadPeers(rank, board, barrier))
-        except BaseException:
-            barrier.abort()
-            raise
-
-    with ThreadPoolExecutor(size) as pool:
-        futures = [pool.submit(run, rank) for rank in range(size)]
-    errors = [future.exception() for future in futures]
-    real = [e for e in errors if e and not isinstance(e, threading.BrokenBarrierError)]
-    if real:
-        raise real[0]
-    return [future.result() for future in futures]
+    def __str__(self):
+        return f"{self.loss}-{self.layout}-{self.schedule}-{self.graph or GRAPHS[self.n_nodes]}"
 
 
-def make_ranks(problem, parameters, setting, mapping):
-    """A rank for each part of a mapping, with parameters chosen by each from gathered numbers."""
-    n = problem.n_nodes
-    shards = [_shard(problem, node) for node in range(n)]
-
-    def make(peers):
-        share = Share(
-            peers, [shards[node] for node in mapping.nodes(peers.rank)], problem.loss,
-            problem.sigma, problem.topology, mapping, np.array([-1.0, 1.0])
-            if problem.loss.binary else None,
-        )  # fmt: skip
-        kind = adfs.Parameters if problem.loss.smooth else adfs.NonSmoothParameters
-        chosen = kind.choose(share, parameters, setting.tau, setting.clock, setting.delays)
-        return Rank(share, chosen, setting)
-
-    return on_threads(mapping.size, make)
+def all_cases(sizes):
+    """Every combination of loss, layout, schedule and number of nodes."""
+    return [Case(*each) for each in itertools.product(LOSSES, LAYOUTS, SCHEDULES, sizes)]
 
 
-def _shard(problem, node):
+def make_shards_of(case):
+    """Shards of unequal size, with weights, as the case stores them; and one sigma a node."""
+    made = make_case(
+        case.graph or GRAPHS[case.n_nodes], case.loss, case.seed, case.n_features,
+        sizes=[3 + (7 * node) % 5 for node in range(case.n_nodes)], density=0.7,
+    )  # fmt: skip
+    problem = stored_as(made, case.layout)
+    return [shard_of(problem, node) for node in range(problem.n_nodes)], problem
+
+
+def shard_of(problem, node):
+    """Rows, labels and weights of one node."""
     from adfs.problems.shards import slice_rows
 
     rows = problem.node_rows(node)
@@ -74,16 +79,201 @@ def _shard(problem, node):
     return X, problem.labels[rows], problem.weights[rows]
 
 
-def run_ranks(ranks, stop, transports, block=1_000):
+def random_mapping(n_nodes, size, seed):
+    """Every rank has a node; which ones, and how many, is left to chance."""
+    generator = np.random.default_rng([seed, size])
+    rank_of = np.concatenate([np.arange(size), generator.integers(size, size=n_nodes - size)])
+    generator.shuffle(rank_of)
+    return Mapping(rank_of, size)
+
+
+def share_of(peers, shards, problem, mapping):
+    """What a rank holds of a problem."""
+    classes = np.array([-1.0, 1.0]) if problem.loss.binary else None
+    own = [shards[node] for node in mapping.nodes(peers.rank)]
+    return Share(
+        peers, own, problem.loss, np.array(problem.sigma), problem.topology, mapping, classes
+    )  # fmt: skip
+
+
+def rank_of(share, setting):
+    """A rank with parameters that it chooses itself, from gathered numbers."""
+    kind = adfs.Parameters if share.loss.smooth else adfs.NonSmoothParameters
+    chosen = kind.choose(share, setting.rule, setting.tau, setting.clock, setting.delays)
+    return Rank(share, chosen, setting)
+
+
+def make_ranks(shards, problem, setting, mapping):
+    """A rank for each part of a mapping."""
+
+    def make(peers):
+        return rank_of(share_of(peers, shards, problem, mapping), setting)
+
+    return succeed(mapping.size, make)
+
+
+def cut_at_random(rank, stop, generator):
+    """Where a rank cuts its next block: anywhere, sometimes nowhere."""
+    return min(stop, rank.position + int(generator.choice([1, 7, 64, 500, stop])))
+
+
+def turn(rank, transport, stop, generator):
+    """Load another block where the last one is done, then run as far as it goes; whether it did."""
+    if rank.done and rank.position < stop:
+        rank.load(cut_at_random(rank, stop, generator))
+    return serve(rank, transport) if rank.position else 0
+
+
+def run_ranks(ranks, transports, stop, seed=0):
     """Turn all ranks to the position ``stop``, each in blocks of its own."""
+    generators = [np.random.default_rng([seed, number]) for number in range(len(ranks))]
     idle = 0
     while idle < 10_000:
-        moved = 0
-        for rank, transport in zip(ranks, transports, strict=True):
-            if rank.position < stop and rank.done:
-                rank.load(min(stop, rank.position + block))
-            moved += serve(rank, transport) if rank.position else 0
+        moved = sum(map(turn, ranks, transports, itertools.repeat(stop), generators))
         if all(rank.done and rank.position == stop for rank in ranks):
             return
         idle = 0 if moved else idle + 1
     raise AssertionError("the ranks wait for each other")
+
+
+def found_by(rank):
+    """Everything a rank knows of its nodes, a row a node, and what it has counted."""
+    state, hands = rank.state, rank.hands
+    duals = [rank.algorithm.duals(state, own) for own in range(rank.share.n_nodes)]
+    times = np.column_stack([hands.finish, hands.busy, hands.waiting])
+    n_prox, n_exchanges = rank.tally.sum(axis=0).tolist()
+    n_bytes = 2 * 8 * rank.share.n_features * n_exchanges
+    return {
+        "nodes": rank.share.nodes, "thetas": rank.algorithm.output(state), "times": times,
+        "duals": duals, "counts": [n_prox + n_exchanges, n_prox, 0, 2 * n_exchanges, n_bytes],
+    }  # fmt: skip
+
+
+def merged(found, n_nodes):
+    """The same of all ranks together, in node order."""
+    whole = {name: [None] * n_nodes for name in ("thetas", "times", "duals")}
+    for each in found:
+        for name, rows in whole.items():
+            for own, node in enumerate(each["nodes"]):
+                rows[int(node)] = np.asarray(each[name][own])
+    counts = np.sum([each["counts"] for each in found], axis=0)
+    return {**{name: np.concatenate(rows, axis=None) for name, rows in whole.items()},
+            "counts": counts}  # fmt: skip
+
+
+def found_locally(problem, setting, stop, block=1_700):
+    """What the local engine's algorithm and clock have after the same part of the schedule."""
+    method = get_algorithm("adfs" if problem.loss.smooth else "ns-adfs")(problem, setting)
+    state, counts, iterations = method.algorithm.init(), Counts(), 0
+    for start in range(0, stop, block):
+        events = method.source.draw(start, min(stop, start + block))
+        state = method.algorithm.step(state, events)
+        method.clock.advance(events)
+        counts = counts.plus(method.algorithm.counts(events))
+        iterations += len(events.which)
+    clock = method.clock
+    times = np.column_stack([clock.finish, clock.busy, clock.waiting])
+    duals = [method.algorithm.duals(state, node) for node in range(problem.n_nodes)]
+    return merged(
+        [{"nodes": range(problem.n_nodes), "thetas": method.algorithm.output(state),
+          "times": times, "duals": duals, "counts": [iterations, *counts]}],
+        problem.n_nodes,
+    )  # fmt: skip
+
+
+def require_same_bits(found, expected):
+    """Equal to the last bit; ``counts`` are whole numbers."""
+    assert found["counts"].tolist() == expected["counts"].tolist()
+    for name in ("thetas", "times", "duals"):
+        assert found[name].dtype == expected[name].dtype == np.float64
+        assert found[name].tobytes() == expected[name].tobytes(), name
+
+
+class Letter(NamedTuple):
+    """A message under way: where it is read from, and ``[looks left, is taken]``."""
+
+    content: np.ndarray
+    fate: list
+
+
+class Post:
+    """A network of ranks in one process that delays and reorders, as far as it is allowed.
+
+    Messages along one edge in one direction stay in order; between edges there is no order. Some
+    are copied when they are posted, as small ones are by MPI; others are read from the sender's
+    buffer only when they are taken, as large ones are, and until then the sender is not done.
+    """
+
+    def __init__(self, seed, longest=12):
+        self.random = np.random.default_rng(seed)
+        self.longest = longest
+        self.letters = {}
+        self.sent = self.overtaken = 0
+        self._order = itertools.count()
+        self._newest = -1
+
+    def send(self, road, message):
+        """Put a message on its way; what `fate` says of it is up to chance."""
+        eager = bool(self.random.integers(2))
+        fate = [int(self.random.integers(self.longest)), False, next(self._order)]
+        self.letters.setdefault(road, deque()).append(
+            Letter(message.copy() if eager else message, fate)
+        )
+        self.sent += 1
+        return (lambda: True) if eager else (lambda: fate[1])
+
+    def look(self, road, incoming):
+        """Whether the next message of that edge and direction has come, now in ``incoming``."""
+        waiting = self.letters.get(road)
+        if not waiting:
+            return False
+        content, fate = waiting[0]
+        fate[0] -= 1
+        if fate[0] >= 0:
+            return False
+        incoming[:] = content
+        waiting.popleft()
+        fate[1] = True
+        self.overtaken += fate[2] < self._newest
+        self._newest = max(self._newest, fate[2])
+        return True
+
+
+class Hostile:
+    """The transport of one rank through `Post`."""
+
+    def __init__(self, post, rank):
+        self.office, self.rank = post, rank
+        self._open = {}
+
+    def post(self, node, rank, edge, outgoing, incoming):
+        """Until it is done, ``incoming`` holds rubbish."""
+        incoming[:] = np.nan
+        sent = self.office.send((self.rank, rank, edge), outgoing)
+        self._open[node] = [(rank, self.rank, edge), incoming, sent, False]
+
+    def done(self, node):
+        """Both ways through, and even then it may take a while until one hears of it."""
+        exchange = self._open[node]
+        road, incoming, sent, received = exchange
+        if not received:
+            exchange[3] = received = self.office.look(road, incoming)
+        if not (received and sent()) or self.office.random.integers(3) == 0:
+            return False
+        del self._open[node]
+        return True
+
+
+def loopback(size, seed):
+    """Transports of ranks that share a hub."""
+    hub = Hub()
+    return [Loopback(hub, rank) for rank in range(size)]
+
+
+def hostile(size, seed):
+    """Transports of ranks that share a network which plays tricks."""
+    post = Post(seed)
+    return [Hostile(post, rank) for rank in range(size)]
+
+
+TRANSPORTS = {"loopback": loopback, "hostile": hostile}

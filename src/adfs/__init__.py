@@ -26,6 +26,11 @@ _HOMES = {
     "SmoothFunction": "adfs.coordinate.smooth",
     "Penalty": "adfs.coordinate.penalties",
     "ProxPenalty": "adfs.coordinate.penalties",
+    "LogisticRegression": "adfs.estimators.logistic_regression",
+    "LinearSVC": "adfs.estimators.linear_svc",
+    "Ridge": "adfs.estimators.ridge",
+    "HuberRegressor": "adfs.estimators.huber_regressor",
+    "LinearSVR": "adfs.estimators.linear_svr",
     "AdfsError": "adfs.errors",
 }
 _ROOMS = {

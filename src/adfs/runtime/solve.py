@@ -193,6 +193,7 @@ def _keep(
     keeper = LocalKeeper(store, problem, wanted.interval(problem.n_samples), wanted.complain)
     run.keeper = keeper
     if not wanted.resume:
+        require_new(store, nodes)
         return None
     resumed = keeper.resume(run)
     wanted.announce(resumed)
