@@ -14,6 +14,7 @@ from adfs.problems.shards import slice_rows
 from adfs.runtime import model as models
 from adfs.runtime.model import Described, Model, finite
 from adfs.runtime.solve import Result
+from adfs.threads import one_blas_thread
 
 if TYPE_CHECKING:
     from adfs.distributed.execution import Execution
@@ -65,7 +66,8 @@ def record(
 
 def on_training_data(problem: Problem, model: Model) -> Measured:
     """How well a model fits the samples of all nodes; a share of them asks the others."""
-    found = [_on_node(problem, model, node) for node in range(problem.n_nodes)]
+    with one_blas_thread():  # the same bits, however many cores a process may use
+        found = [_on_node(problem, model, node) for node in range(problem.n_nodes)]
     totals = np.array([[total, count] for _, total, count in found])
     total, n_samples = problem.sum_over_nodes(totals).tolist()
     return {found[0][0]: finite(total / n_samples)}

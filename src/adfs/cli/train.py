@@ -98,7 +98,8 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
         type=float,
         default=60.0,
         metavar="S",
-        help="seconds a rank waits for another before the job ends (default 60)",
+        help="seconds a rank waits for another before the job ends; more than reading the rows of "
+        "one rank, or saving them, takes (default 60)",
     )
     group.add_argument("--warm-start", metavar="MODEL", help="start from this model file")
 

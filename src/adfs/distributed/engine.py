@@ -14,7 +14,7 @@ import numpy as np
 
 from adfs.algorithms.base import message_counts
 from adfs.distributed.collective import Sums, Underway
-from adfs.distributed.patience import Patience
+from adfs.distributed.patience import WORK, Patience
 from adfs.distributed.rank import Rank
 from adfs.distributed.rank_keeper import RankKeeper
 from adfs.distributed.spans import Spans
@@ -119,6 +119,7 @@ class Engine:
         if self.keeper is not None and self.keeper.is_due(position):
             with self.spans.of("saving"):
                 self.keeper.save(self.rank, self.course, self.wall_time, self.pulse.saved)
+            self.patience.renew()
         return True
 
     def _serve(self) -> None:
@@ -140,7 +141,9 @@ class Engine:
         started = time.perf_counter()
         with self.spans.of("reading"):
             there = pending.poll()
-        self._aside += time.perf_counter() - started
+        if (took := time.perf_counter() - started) > WORK:
+            self.patience.renew()
+        self._aside += took
         return there
 
     def _finish(self, pending: "Underway[Outcome]") -> Outcome:

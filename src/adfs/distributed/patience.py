@@ -10,9 +10,14 @@ import numpy as np
 from adfs.distributed.rank import Rank
 from adfs.kernels import ranks
 
+WORK = 0.1  # seconds of a poll, beyond which this rank was at work itself
+
 
 class Patience:
     """Ends the job when nothing has come for ``timeout`` seconds.
+
+    The others may be at work as well: ``timeout`` has to be longer than what the largest share
+    takes to read its rows once, or to save a checkpoint.
 
     ``give_up`` is told what happened, ``look`` is called between polls, for whoever must be heard.
     """
@@ -36,12 +41,20 @@ class Patience:
 
     def until(self, there: Callable[[], bool], what: str) -> None:
         """Poll until something of all ranks has arrived."""
-        since = time.monotonic()
+        since = before = time.monotonic()
         while not there():
+            now = time.monotonic()
+            if now - before > WORK:  # it was not the others who took so long
+                since = now
+            if now - since > self.timeout:
+                self._give_up(f"has waited {self.timeout:g} s for {what}; one of them hangs")
             self._look()
             os.sched_yield()
-            if time.monotonic() - since > self.timeout:
-                self._give_up(f"has waited {self.timeout:g} s for {what}; one of them hangs")
+            before = time.monotonic()
+        self.renew()
+
+    def renew(self) -> None:
+        """What this rank did meanwhile is no waiting."""
         self._since = time.monotonic()
 
     def _waits_for(self, rank: Rank) -> str:

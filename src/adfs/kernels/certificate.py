@@ -122,3 +122,18 @@ def squared_norms(rows, first, last, out):
     """``|x|^2`` of each row."""
     for row in range(first, last):
         out[row - first] = norm2(rows, row)
+
+
+@njit(cache=True, _nrt=False, nogil=True)
+def square(a):
+    """``|a|^2`` in a fixed order; BLAS adds in another one when it has more threads."""
+    a0 = a1 = a2 = a3 = 0.0
+    full = a.size - a.size % 4
+    for k in range(0, full, 4):
+        a0 += a[k] * a[k]
+        a1 += a[k + 1] * a[k + 1]
+        a2 += a[k + 2] * a[k + 2]
+        a3 += a[k + 3] * a[k + 3]
+    for k in range(full, a.size):
+        a0 += a[k] * a[k]
+    return (a0 + a1) + (a2 + a3)

@@ -43,7 +43,7 @@ def certify(problem: Problem, theta: Vector, duals: Vector | None = None) -> Cer
         return Certificate(math.nan, math.nan)
     if duals is None:
         objective, gradient = problem.objective_and_gradient(theta)
-        return Certificate(objective, float(gradient @ gradient) / (2.0 * problem.total_sigma))
+        return Certificate(objective, certificate.square(gradient) / (2.0 * problem.total_sigma))
     if not theta.any() and not duals.any():
         return alone(zero_steps(problem))
     own = lambda node: duals[problem.node_rows(node)]  # noqa: E731
@@ -128,9 +128,9 @@ def combine(
     losses: float, gaps: float, dual_sum: Vector, gradient: Vector, theta: Vector, sigma: float
 ) -> Certificate:
     """Certificate from sums over all nodes (zero rows have Fenchel gap 0 at ``c = w l'(0)``)."""
-    objective = losses + 0.5 * sigma * float(theta @ theta)
+    objective = losses + 0.5 * sigma * certificate.square(theta)
     residual = theta + dual_sum / sigma
-    by_duals = gaps + 0.5 * sigma * float(residual @ residual)
+    by_duals = gaps + 0.5 * sigma * certificate.square(residual)
     slope = gradient + sigma * theta
-    by_gradient = float(slope @ slope) / (2.0 * sigma)
+    by_gradient = certificate.square(slope) / (2.0 * sigma)
     return Certificate(objective, min(by_duals, by_gradient))

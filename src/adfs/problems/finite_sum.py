@@ -168,7 +168,7 @@ class Problem:
                 self.offsets[node], self.offsets[node + 1], theta, part,
             )  # fmt: skip
             gradient += part
-        total += 0.5 * self.total_sigma * float(theta @ theta)
+        total += 0.5 * self.total_sigma * certificate.square(theta)
         return total, gradient + self.total_sigma * theta
 
     def __repr__(self) -> str:

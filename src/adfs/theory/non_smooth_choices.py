@@ -16,6 +16,7 @@ from adfs.theory.non_smooth import NonSmoothParameters
 from adfs.theory.parameters import edge_roots
 from adfs.theory.spectral import EDGE_MU2
 from adfs.theory.tuning import P_COMM_RANGE, TimeCurve
+from adfs.threads import one_blas_thread
 
 if TYPE_CHECKING:
     from adfs.problems.finite_sum import Problem
@@ -70,7 +71,8 @@ def choose(
     setting = Setting(problem.topology, problem.reach, delays or Delays(tau=tau), clock)
     if problem.topology.n_nodes == 1:
         return single_node(setting, how)
-    return paper(setting, p_comm) if how == "paper" else tuned(setting, problem, p_comm)
+    with one_blas_thread():
+        return paper(setting, p_comm) if how == "paper" else tuned(setting, problem, p_comm)
 
 
 def _check_range(sigma: Vector) -> None:
