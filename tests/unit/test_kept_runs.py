@@ -189,3 +189,22 @@ def test_a_run_that_was_kept_is_not_begun_anew_by_mistake(tmp_path):
     with pytest.raises(ParameterError, match="holds this run up to position .* add --resume"):
         adfs.solve(problem, checkpoints=kept)
     assert sorted(path.read_bytes() for path in tmp_path.iterdir()) == before
+
+
+def test_a_smaller_budget_is_kept_after_a_resume(tmp_path):
+    problem, kept = make("logistic"), Checkpoints(tmp_path, 1_000)
+    adfs.solve(problem, tol=1e-12, max_iter=2_500, checkpoints=kept)
+    resumed = adfs.solve(problem, tol=1e-12, max_iter=2_200, checkpoints=kept._replace(resume=True))
+    assert (resumed.resumed, resumed.status, resumed.iterations) == (2_000, "max_iter", 2_200)
+
+
+def test_files_that_are_not_trusted_are_named(tmp_path):
+    problem, told = make("logistic"), []
+    adfs.solve(problem, checkpoints=Checkpoints(tmp_path, 500))
+    for path in tmp_path.iterdir():
+        path.write_bytes(b"")
+    result = adfs.solve(problem, checkpoints=Checkpoints(tmp_path, resume=True, tell=told.append))
+    assert result.resumed is None
+    assert len(told) == 3
+    assert all(line.startswith(f"passed over: {tmp_path}") for line in told[:2])
+    assert told[2] == f"{tmp_path} has no whole checkpoint: starts at 0"

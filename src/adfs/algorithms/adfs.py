@@ -24,6 +24,7 @@ from adfs.algorithms.base import (
     Method,
     Setting,
     Vector,
+    block_of,
     exchange_counts,
     parameters_of,
     register,
@@ -171,5 +172,5 @@ def prepare(problem: Problem, setting: Setting) -> Method:
     clock = Clock(chosen.edges, problem.n_nodes, setting.delays, setting.clock)
     return Method(
         Adfs(problem, chosen, setting.schedule), source_of(chosen, setting), clock, chosen.rho,
-        chosen, sharp=True,
+        chosen, block=block_of(problem, chosen.p_comm), sharp=True,
     )  # fmt: skip

@@ -140,6 +140,21 @@ class Method:
     sharp: bool = False
 
 
+NUMBERS_PER_BLOCK = 1 << 25
+
+
+def numbers_per_event(row: float, n_features: int, p_comm: float) -> float:
+    """Numbers read and written in the mean, of a sample's row or of two centres."""
+    return (1.0 - p_comm) * row + p_comm * 4.0 * n_features
+
+
+def block_of(problem: Problem, p_comm: float) -> int:
+    """Events of a compiled call, so few that signals and limits are seen within a second."""
+    row = problem.n_numbers / problem.n_samples
+    events = NUMBERS_PER_BLOCK / (1.0 + numbers_per_event(row, problem.n_features, p_comm))
+    return int(np.clip(events, 4, Method.block))
+
+
 Factory = Callable[[Problem, Setting], Method]
 REGISTRY: dict[str, Factory] = {}
 SCHEDULES = ("shared", "poisson")

@@ -26,6 +26,7 @@ from adfs.algorithms.base import (
     Method,
     Setting,
     Vector,
+    block_of,
     exchange_counts,
     parameters_of,
     register,
@@ -160,5 +161,5 @@ def prepare(problem: Problem, setting: Setting) -> Method:
     clock = Clock(chosen.edges, problem.n_nodes, setting.delays, setting.clock)
     return Method(
         NsAdfs(problem, chosen, setting.schedule), source_of(chosen, setting), clock, chosen.rho,
-        chosen, shortest=max(2_000, problem.n_samples),
+        chosen, block=block_of(problem, chosen.p_comm), shortest=max(2_000, problem.n_samples),
     )  # fmt: skip

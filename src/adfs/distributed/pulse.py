@@ -4,13 +4,15 @@ from typing import Any
 
 import numpy as np
 
-EVENTS_PER_NUMBER = 1 << 22  # a rank's events between two pulses, times numbers a row
+NUMBERS_PER_BEAT = 1 << 22  # read and written by a rank between two pulses
+NUMBERS_BESIDE = 64  # what an event costs beside its vectors
+MOST_EVENTS = 1 << 16
 
 
-def beat_of(size: int, numbers_per_row: float) -> int:
+def beat_of(size: int, numbers_per_event: float) -> int:
     """Positions between two pulses: some hundredths of a second of work for each rank."""
-    each = EVENTS_PER_NUMBER / (64.0 + numbers_per_row)
-    return size * int(np.clip(each, 16, 1 << 16))
+    each = NUMBERS_PER_BEAT / (NUMBERS_BESIDE + numbers_per_event)
+    return size * int(np.clip(each, 4, MOST_EVENTS))
 
 
 class Pulse:

@@ -8,7 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adfs.algorithms import registered  # noqa: F401  (fills the registry)
-from adfs.algorithms.base import Method, Setting, parameters_of, require_schedule
+from adfs.algorithms.base import (
+    Method,
+    Setting,
+    numbers_per_event,
+    parameters_of,
+    require_schedule,
+)
 from adfs.checkpoints.store import Store
 from adfs.distributed.carriers import Carrier, make_carrier
 from adfs.distributed.casualty import sentence
@@ -24,7 +30,6 @@ from adfs.distributed.share import Share
 from adfs.distributed.spans import Spans
 from adfs.distributed.world import World
 from adfs.errors import ParameterError
-from adfs.kernels.rows import DenseRows
 from adfs.runtime.course import Callback, Course
 from adfs.runtime.keeping import Checkpoints, identity_of, require_new
 from adfs.runtime.signals import Interrupts
@@ -68,48 +73,74 @@ def solve_on_ranks(
     elsewhere.
     """
     started = time.perf_counter()
-    job = job or Job()
+    job, interrupts = job or Job(), interrupts or Interrupts(())
     name = automatic(share) if algorithm == "auto" else algorithm
     _tell(world, share)
     chosen = attempt(world, lambda: _parameters(name, share, setting))
     _require_equal(world, chosen)
     rank = Rank(share, chosen, setting)
     rank.start(warm_start)
-    shortest = Method.shortest
-    if name == "ns-adfs":
-        shortest = max(shortest, sum(world.gather(share.n_samples)))
-    pace = pace_of(name == "adfs", chosen.rho, shortest, stopping.tol, evaluate_every)
-    course = Course(stopping, pace, chosen.rho, callbacks)
+    course = _course(world, share, name, chosen.rho, stopping, evaluate_every, callbacks)
     keeper = _keeper(world, rank, name, setting, warm_start, job)
     resumed, seconds = None, 0.0
     if keeper is not None and job.checkpoints is not None and job.checkpoints.resume:
         resumed, seconds = keeper.resume(world, rank, course)
+        skipped = sum(world.gather([[str(path), why] for path, why in keeper.store.skipped]), [])
         if world.rank == 0:
-            job.checkpoints.announce(resumed)
-    interrupts = interrupts or Interrupts(())
-    carrier = make_carrier(rank, world.mpi, world.comm.Dup(), job.carrier, job.keep_spans)
-    _warm_up(rank, carrier)
-    spans = Spans(job.keep_spans, world.mpi.Wtime)
-    engine = Engine(
-        rank, course, carrier, Sums(world.mpi, world.comm.Dup(), share.mapping),
-        Pulse(world.mpi, world.comm.Dup(), beat_of(world.size, _numbers_per_row(world, share))),
-        Patience(job.timeout, lambda what: world.abort(sentence(world.watch.facts, what)),
-                 world.check),
-        keeper, spans, seconds,
-    )  # fmt: skip
+            job.checkpoints.announce(resumed, list(dict.fromkeys(map(tuple, skipped))))
+    engine = _engine(world, rank, course, keeper, chosen.p_comm, seconds, job)
     setup_time = time.perf_counter() - started
     status, reading = engine.go(interrupts)
-    thetas = _thetas(world, share, reading.thetas)
-    rule = setting.rule if isinstance(setting.rule, str) else setting.rule.how
     result = Result(
-        reading.theta, thetas, status, reading.objective, reading.duality_gap, chosen,
-        course.trace, name, rule, chosen.rho, float(setting.tau), setting.clock, setting.seed,
-        setup_time, engine.pulse.signal or None, setting.schedule, resumed,
+        reading.theta, _thetas(world, share, reading.thetas), status, reading.objective,
+        reading.duality_gap, chosen, course.trace, name, _rule(setting), chosen.rho,
+        float(setting.tau), setting.clock, setting.seed, setup_time, engine.pulse.signal or None,
+        setting.schedule, resumed,
     )  # fmt: skip
-    cut = share.mapping.cut(share.topology)
-    return result, account(
-        world, share.nodes.tolist(), spans, carrier.seconds, carrier.waits, resumed, cut
+    return result, _account(world, share, engine, resumed)
+
+
+def _course(
+    world: World, share: Share, name: str, rho: float, stopping: Stopping,
+    evaluate_every: int | None, callbacks: tuple[Callback, ...],
+) -> Course:  # fmt: skip
+    """The same as in one process, which knows the number of all samples."""
+    shortest = Method.shortest
+    if name == "ns-adfs":
+        shortest = max(shortest, sum(world.gather(share.n_samples)))
+    pace = pace_of(name == "adfs", rho, shortest, stopping.tol, evaluate_every)
+    return Course(stopping, pace, rho, callbacks)
+
+
+def _engine(
+    world: World, rank: Rank, course: Course, keeper: RankKeeper | None, p_comm: float,
+    seconds: float, job: Job,
+) -> Engine:  # fmt: skip
+    """Everything compiled, each kind of message with a communicator of its own."""
+    mpi, share = world.mpi, rank.share
+    carrier = make_carrier(rank, mpi, world.comm.Dup(), job.carrier, job.keep_spans)
+    _warm_up(rank, carrier)
+    beat = beat_of(world.size, _numbers_per_event(world, share, p_comm))
+    patience = Patience(
+        job.timeout, lambda what: world.abort(sentence(world.watch.facts, what)), world.check
     )
+    return Engine(
+        rank, course, carrier, Sums(mpi, world.comm.Dup(), share.mapping),
+        Pulse(mpi, world.comm.Dup(), beat), patience, keeper, Spans(job.keep_spans, mpi.Wtime),
+        seconds,
+    )  # fmt: skip
+
+
+def _account(world: World, share: Share, engine: Engine, resumed: int | None) -> Execution:
+    return account(
+        world, share.nodes.tolist(), engine.spans, engine.carrier.seconds, engine.carrier.waits,
+        resumed, share.mapping.cut(share.topology),
+    )  # fmt: skip
+
+
+def _rule(setting: Setting) -> str:
+    rule: str = setting.rule if isinstance(setting.rule, str) else setting.rule.how
+    return rule
 
 
 def _tell(world: World, share: Share) -> None:
@@ -168,11 +199,11 @@ def _warm_up(rank: Rank, carrier: Carrier) -> None:
     carrier.serve()
 
 
-def _numbers_per_row(world: World, share: Share) -> float:
-    rows = share.rows
-    own = rows.values.size if isinstance(rows, DenseRows) else int(rows.indptr[-1])
-    told = np.array(world.gather([own, share.n_samples]), dtype=np.float64)
-    return float(told[:, 0].sum() / told[:, 1].sum())
+def _numbers_per_event(world: World, share: Share, p_comm: float) -> float:
+    """Numbers that an event reads and writes, in the mean."""
+    told = np.array(world.gather([share.n_numbers, share.n_samples]), dtype=np.float64)
+    row = float(told[:, 0].sum() / told[:, 1].sum())
+    return numbers_per_event(row, share.n_features, p_comm)
 
 
 def _thetas(world: World, share: Share, own: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -84,6 +84,11 @@ class Problem:
         """Samples that depend on theta: the others leave the augmented graph."""
         return (self.squared_norms > 0.0) & (self.weights > 0.0)
 
+    @property
+    def n_numbers(self) -> int:
+        """Numbers stored for the features: all of them, or those that are not zero."""
+        return int(self.rows.values.size)
+
     def node_rows(self, node: int) -> slice:
         """Rows of a node among all rows."""
         return slice(int(self.offsets[node]), int(self.offsets[node + 1]))

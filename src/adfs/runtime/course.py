@@ -107,11 +107,12 @@ class Course:
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take up the course that a run of the same config had."""
-        self.goal, self.size = int(state["goal"]), float(state["size"])
+        self.size = float(state["size"])
         if state["pace"]["kind"] == type(self.pace).__name__:  # another one starts afresh
             self.pace.restore(state["pace"]["memory"])
         self.trace = Trace.from_dict(state["trace"])
         first = self.trace["duality_gap"][0], self.trace["objective"][0]
         error = float(first[0] or 0.0) / max(1.0, abs(float(first[1] or 0.0)))
-        # A resumed run may ask for a smaller tol, which needs a larger budget.
+        # A resumed run may ask for a smaller tol, which needs a larger budget, or for a smaller one.
         self.budget = self.stopping.budget(self.rho, error)
+        self.goal = min(int(state["goal"]), self.budget)

@@ -6,7 +6,7 @@ from what any other number saved, even where files of a position were saved by d
 
 import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,6 +27,7 @@ State = AdfsState | NsAdfsState
 Arrays = dict[str, NDArray[Any]]
 
 SMOOTH_COLUMNS = [edge.SUM, edge.DIFFERENCE, edge.LAST, edge.WARM]
+MOST_SKIPPED = 5  # files about which a resumed run says why it does not trust them
 CONVEX_COLUMNS = [convex.VALUE, convex.LAG]
 
 
@@ -52,10 +53,15 @@ class Checkpoints(NamedTuple):
         """As asked; else some passes, and at least half a second of work or so."""
         return self.every or max(5_000_000, 10 * n_samples)
 
-    def announce(self, resumed: int | None) -> None:
-        """Say where the run begins."""
+    def announce(self, resumed: int | None, skipped: Sequence[tuple[Any, str]]) -> None:
+        """Say where the run begins, and which files were passed over on the way there."""
+        for path, reason in skipped[:MOST_SKIPPED]:
+            self.tell(f"passed over: {os.fspath(path)} {reason}")
+        if len(skipped) > MOST_SKIPPED:
+            self.tell(f"passed over: {len(skipped) - MOST_SKIPPED} more")
         if resumed is None:
-            self.tell(f"{os.fspath(self.folder)} has no checkpoint yet: starts at 0")
+            which = "no whole checkpoint" if skipped else "no checkpoint yet"
+            self.tell(f"{os.fspath(self.folder)} has {which}: starts at 0")
         else:
             self.tell(f"went on from position {resumed}, kept in {os.fspath(self.folder)}")
 

@@ -196,7 +196,7 @@ def _keep(
         require_new(store, nodes)
         return None
     resumed = keeper.resume(run)
-    wanted.announce(resumed)
+    wanted.announce(resumed, store.skipped)
     return resumed
 
 
