@@ -186,7 +186,7 @@ def test_a_run_that_was_kept_is_not_begun_anew_by_mistake(tmp_path):
     problem, kept = make("logistic"), Checkpoints(tmp_path, 500)
     adfs.solve(problem, checkpoints=kept)
     before = sorted(path.read_bytes() for path in tmp_path.iterdir())
-    with pytest.raises(ParameterError, match="holds this run up to position .* add --resume"):
+    with pytest.raises(ParameterError, match=r"holds this run up to position \d+; add --resume"):
         adfs.solve(problem, checkpoints=kept)
     assert sorted(path.read_bytes() for path in tmp_path.iterdir()) == before
 
@@ -205,6 +205,7 @@ def test_files_that_are_not_trusted_are_named(tmp_path):
         path.write_bytes(b"")
     result = adfs.solve(problem, checkpoints=Checkpoints(tmp_path, resume=True, tell=told.append))
     assert result.resumed is None
-    assert len(told) == 3
-    assert all(line.startswith(f"passed over: {tmp_path}") for line in told[:2])
-    assert told[2] == f"{tmp_path} has no whole checkpoint: starts at 0"
+    *passed_over, last = told
+    assert all(line.startswith("passed over: ") for line in passed_over)
+    assert all(any(path.name in line for line in passed_over) for path in tmp_path.iterdir())
+    assert last == f"{tmp_path} has no whole checkpoint: starts at 0"

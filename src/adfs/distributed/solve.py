@@ -85,9 +85,10 @@ def solve_on_ranks(
     resumed, seconds = None, 0.0
     if keeper is not None and job.checkpoints is not None and job.checkpoints.resume:
         resumed, seconds = keeper.resume(world, rank, course)
-        skipped = sum(world.gather([[str(path), why] for path, why in keeper.store.skipped]), [])
+        told = world.gather([[str(path), why] for path, why in keeper.store.skipped])
         if world.rank == 0:
-            job.checkpoints.announce(resumed, list(dict.fromkeys(map(tuple, skipped))))
+            skipped = dict.fromkeys((path, why) for each in told for path, why in each)
+            job.checkpoints.announce(resumed, list(skipped))
     engine = _engine(world, rank, course, keeper, chosen.p_comm, seconds, job)
     setup_time = time.perf_counter() - started
     status, reading = engine.go(interrupts)

@@ -113,6 +113,6 @@ class Course:
         self.trace = Trace.from_dict(state["trace"])
         first = self.trace["duality_gap"][0], self.trace["objective"][0]
         error = float(first[0] or 0.0) / max(1.0, abs(float(first[1] or 0.0)))
-        # A resumed run may ask for a smaller tol, which needs a larger budget, or for a smaller one.
+        # A resumed run may ask for a smaller tol, which needs more events, or for fewer of them.
         self.budget = self.stopping.budget(self.rho, error)
         self.goal = min(int(state["goal"]), self.budget)
