@@ -46,21 +46,33 @@ def same(heard, given):
     assert heard.tobytes() == given.tobytes()
 
 
-def test_while_a_rank_waits_signals_are_heard_and_the_check_is_called(mpiexec, script):
+def test_while_a_rank_waits_signals_are_heard(mpiexec, script):
     body = """
-    seen, calls = [], []
-    signal.signal(signal.SIGALRM, lambda *_: seen.append(len(calls)))
-    world.check = lambda: calls.append(1)
+    seen = []
+    signal.signal(signal.SIGALRM, lambda *_: seen.append(time.monotonic()))
     if rank == 0:
         signal.setitimer(signal.ITIMER_REAL, 0.3)
     else:
         time.sleep(0.6)
     world.gather(rank)
     if rank == 0:
-        print(len(seen), 0 < seen[0] < len(calls))
+        print(len(seen), seen[0] < time.monotonic() - 0.1)
     """
     run = mpiexec.run(2, script(body))
     assert (run.stdout, run.stderr) == ("1 True\n", "")
+
+
+def test_a_rank_does_not_wait_longer_than_its_limit(mpiexec, script):
+    body = """
+    world.limit = 1.0
+    if rank == 1:
+        time.sleep(60)
+    world.gather(rank)
+    """
+    run = mpiexec.run(2, script(body))
+    assert run.returncode != 0
+    assert "rank 0" in run.stderr
+    assert "has waited 1 s for the other ranks; one of them hangs" in run.stderr
 
 
 OPEN = "from adfs.distributed.world import World; World.open()"

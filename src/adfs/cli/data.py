@@ -13,7 +13,15 @@ from adfs.errors import DataError, GraphError, ParameterError
 from adfs.graphs.topology import Topology
 from adfs.losses import get_loss
 from adfs.problems.datasets import DATASETS, available, locate
-from adfs.problems.files import NODE, load_data, load_rows, load_shards, shard_paths
+from adfs.problems.files import (
+    NODE,
+    load_data,
+    load_rows,
+    load_shards,
+    shard_nodes,
+    shard_path,
+    shard_paths,
+)
 from adfs.problems.finite_sum import Problem
 from adfs.problems.partition import Shard, partition
 
@@ -129,7 +137,8 @@ def input_files(*sources: str | None) -> list[str]:
     """The files behind some DATA, which no output may overwrite."""
     named = [source for source in sources if source]
     plain = [source for source in named if NODE not in source]
-    return plain + [str(path) for s in named if NODE in s for path in shard_paths(s)]
+    seen = [(s, node) for s in named if NODE in s for node in sorted(shard_nodes(s))]
+    return plain + [str(shard_path(s, node)) for s, node in seen]
 
 
 def fetch(name: str, quiet: bool = False) -> None:

@@ -70,7 +70,12 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
         help="stop at this relative duality gap, gap / max(1, |F|) (default 1e-6)",
     )
     group.add_argument("--max-iter", type=options.whole(0), metavar="N", help="most events")
-    group.add_argument("--time-limit", type=float, metavar="S", help="most seconds in the loop")
+    group.add_argument(
+        "--time-limit",
+        type=float,
+        metavar="S",
+        help="most seconds in the loop, those before a --resume included",
+    )
     group.add_argument(
         "--evaluate-every",
         type=options.whole(1),
@@ -142,6 +147,7 @@ def run(args: argparse.Namespace) -> int:
     from adfs.runtime.model import Model
 
     check(args)
+    check_outputs(args)
     start = Model.load(args.warm_start) if args.warm_start else None
     problem = build_problem(args)
     test = load_test(args, problem.n_features - args.intercept)
@@ -179,7 +185,6 @@ def check(args: argparse.Namespace) -> None:
     """Everything that can be refused before a sample is read."""
     from adfs.algorithms import registered  # noqa: F401  (fills the registry)
     from adfs.algorithms.base import get_algorithm, require_schedule
-    from adfs.cli.data import input_files
     from adfs.cli.rank_timeline import timeline_kind
     from adfs.runtime.stopping import Stopping
     from adfs.schedule.delays import Delays
@@ -192,6 +197,12 @@ def check(args: argparse.Namespace) -> None:
     _check_engine(args)
     if args.timeline is not None:
         timeline_kind("--timeline", args.timeline)
+
+
+def check_outputs(args: argparse.Namespace) -> None:
+    """Refuse places where nothing can be written; only who writes has to look."""
+    from adfs.cli.data import input_files
+
     outputs = {"--out": args.out, "--trace": args.trace, "--timeline": args.timeline}
     for flag, path in outputs.items():
         output.check_writable(flag, path)
@@ -200,6 +211,15 @@ def check(args: argparse.Namespace) -> None:
 
 def _check_engine(args: argparse.Namespace) -> None:
     """Refuse options that need an engine or a folder which was not asked for."""
+    from adfs.distributed.launcher import rank_by_environment, size_by_environment
+
+    if args.engine == "local" and (size_by_environment() or 1) > 1:
+        error = ParameterError(
+            f"{size_by_environment()} processes were started, each of which would do the whole "
+            "work; add --engine mpi, or start one."
+        )
+        error.spoken_by_another = bool(rank_by_environment())  # type: ignore[attr-defined]
+        raise error
     if args.timeline is not None and args.engine != "mpi":
         raise ParameterError(
             "--timeline shows what ranks did, so it needs --engine mpi; for idealized time use "

@@ -1,6 +1,7 @@
 """`adfs train --engine mpi`: the same command on ranks, each with the rows of its own nodes."""
 
 import argparse
+import contextlib
 import shlex
 import time
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from adfs.distributed.world import World
     from adfs.runtime.course import Progress
     from adfs.runtime.model import Model, Vector
+    from adfs.runtime.signals import Interrupts
     from adfs.runtime.solve import Result
 
 SECONDS_BETWEEN_LINES = 10.0
@@ -40,30 +42,38 @@ def run(args: argparse.Namespace) -> int:
         return supervise(args.command_line)
     from adfs.cli.train import finish
 
-    outcome = _train(args)
-    return finish(args, outcome.result, outcome.model, outcome.record, outcome.execution)
+    with contextlib.ExitStack() as listening:
+        outcome = _train(args, listening)
+        return finish(args, outcome.result, outcome.model, outcome.record, outcome.execution)
 
 
-def _train(args: argparse.Namespace) -> Outcome:
+def _train(args: argparse.Namespace, listening: contextlib.ExitStack) -> Outcome:
     """Everything that ranks do together; whoever fails takes all along, with one sentence."""
     from adfs.distributed.watch import Watch
 
     with Watch() as watch:
         watch.tell(timeout=args.timeout, resumable=args.checkpoint is not None)
-        return _train_with(args, watch)
+        return _train_with(args, watch, listening)
 
 
-def _train_with(args: argparse.Namespace, watch: "Watch") -> Outcome:
-    from adfs.cli.train import check, load_test
+def _train_with(
+    args: argparse.Namespace, watch: "Watch", listening: contextlib.ExitStack
+) -> Outcome:
+    from adfs.cli.signals import SIGNALS
+    from adfs.cli.train import check, check_outputs, load_test
     from adfs.distributed.peers import attempt
     from adfs.distributed.world import World
+    from adfs.runtime.signals import Interrupts
 
     with World.open(watch) as world:
         attempt(world, lambda: check(args))
+        attempt(world, lambda: check_outputs(args) if world.rank == 0 else None)
         share, data = _load(args, world)
         theta = _warm_start(args, world, share)
         test = attempt(world, lambda: load_test(args, data.n_features) if world.rank == 0 else None)
-        result, execution = _solve(args, world, share, theta)
+        # From here to the end: a signal that comes late must not cost what others have saved.
+        interrupts = listening.enter_context(Interrupts(SIGNALS))
+        result, execution = _solve(args, world, share, theta, interrupts)
         return _outcome(args, world, share, data, result, execution, test)
 
 
@@ -133,13 +143,12 @@ def _warm_start(args: argparse.Namespace, world: "World", share: "Share") -> "Ve
 
 
 def _solve(
-    args: argparse.Namespace, world: "World", share: "Share", theta: "Vector | None"
-) -> "tuple[Result, Execution]":
+    args: argparse.Namespace, world: "World", share: "Share", theta: "Vector | None",
+    interrupts: "Interrupts",
+) -> "tuple[Result, Execution]":  # fmt: skip
     from adfs.algorithms.base import Setting
-    from adfs.cli.signals import SIGNALS
     from adfs.cli.train import checkpoints_of
     from adfs.distributed.solve import Job, solve_on_ranks
-    from adfs.runtime.signals import Interrupts
     from adfs.runtime.stopping import Stopping
     from adfs.schedule.delays import Delays
 
@@ -148,16 +157,18 @@ def _solve(
         args.parameters, args.tau, args.clock, Delays(tau=args.tau), args.seed, args.schedule
     )
     job = Job(
-        timeout=args.timeout, checkpoints=checkpoints_of(args), keep_spans=args.timeline is not None
+        timeout=args.timeout,
+        checkpoints=checkpoints_of(args),
+        keep_spans=args.timeline is not None,
+        gather_thetas=args.out is not None,
     )
     callbacks = [args.leaving.repeat]
     if world.rank == 0 and not args.quiet:
         callbacks.append(Lines())
-    with Interrupts(SIGNALS) as interrupts:
-        return solve_on_ranks(
-            world, share, args.algorithm, stopping, setting, theta, args.evaluate_every,
-            tuple(callbacks), interrupts, job,
-        )  # fmt: skip
+    return solve_on_ranks(
+        world, share, args.algorithm, stopping, setting, theta, args.evaluate_every,
+        tuple(callbacks), interrupts, job,
+    )  # fmt: skip
 
 
 class Lines:

@@ -99,7 +99,7 @@ class CompiledCarrier:
             rank.work, rank.share.rows, rank.queue, rank.hands, rank.desk, self._port
         )  # fmt: skip
         if code == loop.FAILED:
-            raise OSError("MPI could not post or test a message")
+            raise ConnectionError("could not send or receive a message: MPI reports a fault")
         return bool(code == loop.FINISHED)
 
     @property

@@ -62,8 +62,8 @@ class Engine:
         while True:
             self.run_to(self.course.goal, interrupts)
             halted = self.rank.position < self.course.goal
-            if halted and self.keeper is not None:
-                # Before a reading that an undisturbed run would not make.
+            if self.keeper is not None and (halted or self.course.is_last()):
+                # Before a reading that an undisturbed or longer run would not make.
                 self.keeper.save(self.rank, self.course, self.wall_time, self.pulse.saved)
             pending = self._begin_reading()
             if not halted:
@@ -124,8 +124,11 @@ class Engine:
 
     def _serve(self) -> None:
         """One turn of the carrier; a wait in it that lasts too long ends the job."""
-        with self.spans.of("computing"):
-            done = self.carrier.serve()
+        try:
+            with self.spans.of("computing"):
+                done = self.carrier.serve()
+        except ConnectionError as error:
+            self.patience.give_up(str(error))
         self.patience.watch(self.rank, done)
 
     def _begin_reading(self) -> "Underway[Outcome]":

@@ -3,7 +3,7 @@
 import os
 import time
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
 
@@ -19,25 +19,22 @@ class Patience:
     The others may be at work as well: ``timeout`` has to be longer than what the largest share
     takes to read its rows once, or to save a checkpoint.
 
-    ``give_up`` is told what happened, ``look`` is called between polls, for whoever must be heard.
+    ``give_up`` is told what happened.
     """
 
-    def __init__(
-        self, timeout: float, give_up: Callable[[str], NoReturn], look: Callable[[], Any]
-    ) -> None:
-        self.timeout, self._give_up, self._look = timeout, give_up, look
+    def __init__(self, timeout: float, give_up: Callable[[str], NoReturn]) -> None:
+        self.timeout, self.give_up = timeout, give_up
         self._progress = -1
         self._since = time.monotonic()
 
     def watch(self, rank: Rank, done: bool) -> None:
         """Called after every turn: has a node of the rank moved since the last one?"""
-        self._look()
         progress = int(rank.queue.head.sum()) + int(rank.position)
         now = time.monotonic()
         if done or progress != self._progress:
             self._progress, self._since = progress, now
         elif now - self._since > self.timeout:
-            self._give_up(self._waits_for(rank))
+            self.give_up(self._waits_for(rank))
 
     def until(self, there: Callable[[], bool], what: str) -> None:
         """Poll until something of all ranks has arrived."""
@@ -47,8 +44,7 @@ class Patience:
             if now - before > WORK:  # it was not the others who took so long
                 since = now
             if now - since > self.timeout:
-                self._give_up(f"has waited {self.timeout:g} s for {what}; one of them hangs")
-            self._look()
+                self.give_up(f"has waited {self.timeout:g} s for {what}; one of them hangs")
             os.sched_yield()
             before = time.monotonic()
         self.renew()

@@ -15,14 +15,19 @@ from adfs.runtime.keeping import Spent
 class RankKeeper:
     """Saves at every multiple of ``every``, each rank when it passes there.
 
-    A disk that refuses costs the checkpoint, not the run: ``complain`` is told, once.
+    A disk that refuses costs the checkpoint, not the run: ``complain`` is told, once
+    until it works again.
     """
 
     def __init__(self, store: Store, every: int, complain: Callable[[str], Any]) -> None:
         self.store, self.every = store, every
-        self._complain, self._failed = complain, False
-        self._passed = 0
-        self.kept = -1  # the newest position that this rank has saved
+        self._complain, self._failed, self._has_holes = complain, False, False
+        self._passed, self._newest = 0, -1
+
+    @property
+    def kept(self) -> int:
+        """Up to where this rank has saved every position; -1 if it has not."""
+        return -1 if self._has_holes else self._newest
 
     def next_after(self, position: int) -> int:
         """The next position at which to save."""
@@ -40,11 +45,11 @@ class RankKeeper:
                 self.store, rank.position, rank.share.nodes, rank.share, rank.state,
                 _spent(rank, seconds), course, everywhere if everywhere >= 0 else None,
             )  # fmt: skip
-            self.kept = rank.position
+            self._newest, self._failed = rank.position, False
         except CheckpointError as error:
             if not self._failed:
                 self._complain(str(error))
-            self._failed = True
+            self._failed = self._has_holes = True
 
     def close(self, peers: Peers) -> None:
         """Remove what is no longer needed, now that all ranks are done."""
@@ -58,7 +63,7 @@ class RankKeeper:
         common = set(found[0]).intersection(*found[1:])
         if not common:
             return None, 0.0
-        self._passed = self.kept = position = max(common)
+        self._passed = self._newest = position = max(common)
         told = peers.gather(attempt(peers, lambda: self._load(position, rank)))
         keeping.put_whole_state(rank.state, course, told[0][0])
         rank.position = position

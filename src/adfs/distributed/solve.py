@@ -53,6 +53,7 @@ class Job:
     carrier: str = "auto"
     checkpoints: Checkpoints | None = None
     keep_spans: bool = False
+    gather_thetas: bool = True
 
 
 def solve_on_ranks(
@@ -69,8 +70,8 @@ def solve_on_ranks(
 ) -> tuple[Result, Execution]:
     """Minimise the whole problem's ``F``; every rank calls it with its own share.
 
-    The result is the same on every rank, but for ``thetas``: all nodes' on rank 0, a rank's own
-    elsewhere.
+    The result is the same on every rank, but for ``thetas``: all nodes' on rank 0 (unless the job
+    does not want them), a rank's own elsewhere.
     """
     started = time.perf_counter()
     job, interrupts = job or Job(), interrupts or Interrupts(())
@@ -91,9 +92,10 @@ def solve_on_ranks(
             job.checkpoints.announce(resumed, list(skipped))
     engine = _engine(world, rank, course, keeper, chosen.p_comm, seconds, job)
     setup_time = time.perf_counter() - started
+    world.limit = job.timeout
     status, reading = engine.go(interrupts)
     result = Result(
-        reading.theta, _thetas(world, share, reading.thetas), status, reading.objective,
+        reading.theta, _thetas(world, share, reading.thetas, job), status, reading.objective,
         reading.duality_gap, chosen, course.trace, name, _rule(setting), chosen.rho,
         float(setting.tau), setting.clock, setting.seed, setup_time, engine.pulse.signal or None,
         setting.schedule, resumed,
@@ -122,9 +124,7 @@ def _engine(
     carrier = make_carrier(rank, mpi, world.comm.Dup(), job.carrier, job.keep_spans)
     _warm_up(rank, carrier)
     beat = beat_of(world.size, _numbers_per_event(world, share, p_comm))
-    patience = Patience(
-        job.timeout, lambda what: world.abort(sentence(world.watch.facts, what)), world.check
-    )
+    patience = Patience(job.timeout, lambda what: world.abort(sentence(world.watch.facts, what)))
     return Engine(
         rank, course, carrier, Sums(mpi, world.comm.Dup(), share.mapping),
         Pulse(mpi, world.comm.Dup(), beat), patience, keeper, Spans(job.keep_spans, mpi.Wtime),
@@ -207,8 +207,10 @@ def _numbers_per_event(world: World, share: Share, p_comm: float) -> float:
     return numbers_per_event(row, share.n_features, p_comm)
 
 
-def _thetas(world: World, share: Share, own: NDArray[np.float64]) -> NDArray[np.float64]:
-    """All nodes' models on rank 0."""
+def _thetas(world: World, share: Share, own: NDArray[np.float64], job: Job) -> NDArray[np.float64]:
+    """All nodes' models on rank 0, if they are wanted: n d numbers."""
+    if not job.gather_thetas:
+        return own
     d = share.n_features
     counts = [len(share.mapping.nodes(rank)) * d for rank in range(world.size)]
     whole = np.empty(sum(counts)) if world.rank == 0 else None
@@ -216,6 +218,5 @@ def _thetas(world: World, share: Share, own: NDArray[np.float64]) -> NDArray[np.
     if whole is None:
         return own
     order = np.concatenate([share.mapping.nodes(rank) for rank in range(world.size)])
-    thetas = np.empty((len(order), d))
-    thetas[order] = whole.reshape(-1, d)
-    return thetas
+    by_rank = whole.reshape(-1, d)
+    return by_rank if (np.diff(order) > 0).all() else by_rank[np.argsort(order)]

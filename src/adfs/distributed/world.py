@@ -4,7 +4,6 @@ import os
 import signal
 import time
 import traceback
-from collections.abc import Callable
 from types import TracebackType
 from typing import Any, NoReturn
 
@@ -43,8 +42,8 @@ class World:
         A duplicate of the world's communicator: our messages meet no other's.
     library : str
         Name and version of the MPI library.
-    check : callable
-        Called again and again while this rank waits; may raise.
+    limit : float or None
+        Seconds that a gather may take before the job ends; None while ranks read their data.
 
     Examples
     --------
@@ -58,7 +57,7 @@ class World:
         self.comm = mpi.COMM_WORLD.Dup()
         self.rank, self.size = int(self.comm.rank), int(self.comm.size)
         self.library = library_of(mpi)
-        self.check: Callable[[], None] = lambda: None
+        self.limit: float | None = None
         watch.tell(rank=self.rank, size=self.size)
 
     @classmethod
@@ -87,11 +86,14 @@ class World:
         return [unpack(part) for part in np.split(everything, ends[:-1])]
 
     def wait(self, request: Any) -> None:
-        """Poll a request until it is done; signals are heard and ``check`` is called meanwhile."""
+        """Poll a request until it is done, so that signals are heard meanwhile."""
         since = time.monotonic()
         while not request.Test():
-            self.check()
-            if time.monotonic() - since < PATIENCE:
+            waited = time.monotonic() - since
+            if self.limit is not None and waited > self.limit:
+                what = f"has waited {self.limit:g} s for the other ranks; one of them hangs"
+                self.abort(sentence(self.watch.facts, what))
+            if waited < PATIENCE:
                 give_way()
             else:
                 time.sleep(NAP)

@@ -77,6 +77,10 @@ class Course:
             self.goal = min(self.budget, standing.position + events)
         return status
 
+    def is_last(self) -> bool:
+        """Whether the next reading is at the end of the budget."""
+        return not math.isnan(self.size) and self.goal >= self.budget
+
     def _record(self, standing: Standing, reading: Reading) -> None:
         self.trace.append(
             iteration=standing.iteration, idealized_time=standing.idealized_time,

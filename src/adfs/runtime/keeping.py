@@ -193,12 +193,20 @@ def identity_of(
         "sigma": float(values[0]) if len(values) == 1 else sigma.tolist(),
         "graph": problem.topology.name, "edges": fingerprint_of(problem.topology.edges),
         "nodes": problem.topology.n_nodes, "features": problem.n_features,
-        "parameters": setting.rule if isinstance(setting.rule, str) else str(setting.rule),
+        "parameters": _rule(setting.rule),
         "schedule": setting.schedule, "tau": float(setting.tau), "clock": setting.clock,
+        "delays": repr(setting.delays),
         "warm_start": None if warm_start is None else fingerprint_of(warm_start),
     }  # fmt: skip
     data = {int(node): _fingerprint(problem, own) for own, node in enumerate(nodes)}
     return Identity(setting.seed, config, data)
+
+
+def _rule(rule: Any) -> str:
+    """The rule's name, or a digest of parameters that were given in its place."""
+    if isinstance(rule, str):
+        return rule
+    return fingerprint_of(np.concatenate([rule.p_edge, rule.p_node, rule.edge_eta, [rule.rho]]))
 
 
 def fingerprint_of(array: NDArray[Any]) -> str:

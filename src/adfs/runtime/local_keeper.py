@@ -18,7 +18,8 @@ from adfs.schedule.events import Events
 class LocalKeeper:
     """Saves a run at every multiple of ``every`` positions, and takes it up again.
 
-    A disk that refuses costs the checkpoint, not the run: ``complain`` is told, once.
+    A disk that refuses costs the checkpoint, not the run: ``complain`` is told, once
+    until it works again.
     """
 
     def __init__(
@@ -43,6 +44,7 @@ class LocalKeeper:
                 self.store, run.position, self._nodes, run.problem, run.state, self._spent(run),
                 run.course,
             )  # fmt: skip
+            self._failed = False
         except CheckpointError as error:
             if not self._failed:
                 self._complain(str(error))

@@ -72,8 +72,10 @@ class Run:
         """Turn the algorithm until a limit is met; return the status and the last reading."""
         while True:
             self.advance(self.course.goal, interrupts)
-            if self.keeper is not None and self.position < self.course.goal:
-                self.keeper.save(self)  # before a reading that an undisturbed run would not make
+            halted = self.position < self.course.goal
+            if self.keeper is not None and (halted or self.course.is_last()):
+                # Before a reading that an undisturbed or longer run would not make.
+                self.keeper.save(self)
             reading = self.read()
             status = self.course.note(
                 self.standing(), reading, lambda: interrupts.received is not None
