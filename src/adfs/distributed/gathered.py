@@ -1,7 +1,7 @@
 """What theory needs to know of all nodes, when each rank holds the samples of a few."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +10,7 @@ from adfs.problems.conditioning import Conditioning
 from adfs.problems.reach import Reach
 
 Vector = NDArray[np.float64]
+T = TypeVar("T")
 
 # Computed from all of a node's samples, one number a node.
 OF_CONDITIONING = ("total_smoothness", "importance_sums", "live_counts", "batch_smoothness")
@@ -23,15 +24,6 @@ class GatheredConditioning(Conditioning):
     own: Conditioning
     here: NDArray[np.int64]
 
-    @classmethod
-    def made(
-        cls, own: Conditioning, here: NDArray[np.int64], sigma: Vector, numbers: dict[str, Any]
-    ) -> "GatheredConditioning":
-        """From a rank's own and the numbers of all nodes."""
-        whole = cls(**(_fields(own) | {"sigma": sigma}), own=own, here=here)
-        vars(whole).update(numbers)
-        return whole
-
     def smoothness(self, node: int) -> Vector:
         """Of a node that is here."""
         return self.own.smoothness(int(self.here[node]))
@@ -44,19 +36,16 @@ class GatheredReach(Reach):
     own: Reach
     here: NDArray[np.int64]
 
-    @classmethod
-    def made(
-        cls, own: Reach, here: NDArray[np.int64], sigma: Vector, numbers: dict[str, Any]
-    ) -> "GatheredReach":
-        """From a rank's own and the numbers of all nodes."""
-        whole = cls(**(_fields(own) | {"sigma": sigma}), own=own, here=here)
-        vars(whole).update(numbers)
-        return whole
-
     def squares(self, node: int) -> Vector:
         """Of a node that is here."""
         return self.own.squares(int(self.here[node]))
 
 
-def _fields(own: Any) -> dict[str, Any]:
-    return {name: getattr(own, name) for name in type(own).__dataclass_fields__}
+def gathered(
+    kind: type[T], own: Any, here: NDArray[np.int64], sigma: Vector, numbers: dict[str, Any]
+) -> T:
+    """One of the two from a rank's own, and the numbers of all nodes in the place of properties."""
+    fields = {name: getattr(own, name) for name in type(own).__dataclass_fields__}
+    whole = kind(**(fields | {"sigma": sigma, "own": own, "here": here}))
+    vars(whole).update(numbers)
+    return whole

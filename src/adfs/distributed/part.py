@@ -1,6 +1,6 @@
 """A rank's part of the parameters: those of its own nodes, edges in its own numbers."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,80 +10,52 @@ from adfs.theory.non_smooth import NonSmoothParameters
 from adfs.theory.parameters import Parameters
 
 Vector = NDArray[np.float64]
+Ends = NDArray[np.int32]
 
 
-def local_ends(share: Share) -> NDArray[np.int32]:
+def local_ends(share: Share) -> Ends:
     """Ends of all edges in this rank's numbers, -1 where an end is elsewhere."""
     return share.here[share.topology.edges].astype(np.int32).reshape(-1, 2)
 
 
-@dataclass(frozen=True)
-class SmoothPart:
-    """What Algorithm 1 needs of `Parameters`, for the nodes of one rank."""
+class SmoothPart(NamedTuple):
+    """What Algorithm 1 needs of `Parameters`: edges' of all edges, nodes' of the rank's."""
 
     whole: Parameters
     nodes: NDArray[np.int64]
-    edges: NDArray[np.int32]
-
-    @property
-    def rho(self) -> float:
-        """The rate."""
-        return self.whole.rho
-
-    @property
-    def edge_eta(self) -> Vector:
-        """Of all edges."""
-        return self.whole.edge_eta
-
-    @property
-    def edge_push(self) -> Vector:
-        """Of all edges."""
-        return self.whole.edge_push
-
-    @property
-    def eta_ratio(self) -> Vector:
-        """Of the rank's nodes."""
-        return self.whole.eta_ratio[self.nodes]
+    edges: Ends
+    rho: float
+    edge_eta: Vector
+    edge_push: Vector
+    eta_ratio: Vector
 
     def sample_push(self, node: int) -> Vector:
         """Of the samples of a node, numbered as on the rank."""
         return self.whole.sample_push(int(self.nodes[node]))
 
 
-@dataclass(frozen=True)
-class ConvexPart:
-    """What Algorithm 3 needs of `NonSmoothParameters`, for the nodes of one rank."""
+class ConvexPart(NamedTuple):
+    """What Algorithm 3 needs of `NonSmoothParameters`: the same."""
 
-    whole: NonSmoothParameters
-    nodes: NDArray[np.int64]
-    edges: NDArray[np.int32]
+    edges: Ends
+    edge_eta: Vector
+    edge_push: Vector
+    smoothness: float
+    start: float
+    p_sample: Vector
+    mu2: Vector
 
-    @property
-    def edge_eta(self) -> Vector:
-        """Of all edges."""
-        return self.whole.edge_eta
 
-    @property
-    def edge_push(self) -> Vector:
-        """Of all edges."""
-        return self.whole.edge_push
+def smooth_part(whole: Parameters, nodes: NDArray[np.int64], ends: Ends) -> SmoothPart:
+    """The part of some nodes."""
+    return SmoothPart(
+        whole, nodes, ends, whole.rho, whole.edge_eta, whole.edge_push, whole.eta_ratio[nodes]
+    )
 
-    @property
-    def smoothness(self) -> float:
-        """``S^2``."""
-        return self.whole.smoothness
 
-    @property
-    def start(self) -> float:
-        """``A_0``."""
-        return self.whole.start
-
-    @property
-    def p_sample(self) -> Vector:
-        """Of the rank's nodes."""
-        return self.whole.p_sample[self.nodes]
-
-    @property
-    def mu2(self) -> Vector:
-        """Of the rank's nodes."""
-        return self.whole.mu2[self.nodes]
+def convex_part(whole: NonSmoothParameters, nodes: NDArray[np.int64], ends: Ends) -> ConvexPart:
+    """The part of some nodes."""
+    return ConvexPart(
+        ends, whole.edge_eta, whole.edge_push, whole.smoothness, whole.start,
+        whole.p_sample[nodes], whole.mu2[nodes],
+    )  # fmt: skip

@@ -9,7 +9,7 @@ from adfs.algorithms.adfs import Adfs, AdfsState
 from adfs.algorithms.base import Setting, Source
 from adfs.algorithms.ns_adfs import NsAdfs, NsAdfsState
 from adfs.distributed.own_events import own_source
-from adfs.distributed.part import ConvexPart, SmoothPart, local_ends
+from adfs.distributed.part import convex_part, local_ends, smooth_part
 from adfs.distributed.share import Share
 from adfs.distributed.transport import Transport
 from adfs.kernels import convex, queues, ranks
@@ -147,8 +147,8 @@ def _algorithm(
     schedule: str,
 ) -> Adfs | NsAdfs:
     if isinstance(parameters, Parameters):
-        return Adfs(share, SmoothPart(parameters, share.nodes, ends), schedule)
-    return NsAdfs(share, ConvexPart(parameters, share.nodes, ends), schedule)
+        return Adfs(share, smooth_part(parameters, share.nodes, ends), schedule)
+    return NsAdfs(share, convex_part(parameters, share.nodes, ends), schedule)
 
 
 def _peers(share: Share) -> NDArray[np.int32]:

@@ -11,6 +11,7 @@ from adfs.distributed.gathered import (
     OF_REACH,
     GatheredConditioning,
     GatheredReach,
+    gathered,
 )
 from adfs.distributed.mapping import Mapping
 from adfs.distributed.peers import Peers, agree, attempt
@@ -77,8 +78,8 @@ class Share(Problem):
         if self._conditioning is None:
             own = Conditioning.of(self)
             numbers = self._gathered(own, OF_CONDITIONING)
-            self._conditioning = GatheredConditioning.made(
-                own, self.here, self.whole_sigma, numbers
+            self._conditioning = gathered(
+                GatheredConditioning, own, self.here, self.whole_sigma, numbers
             )
         return self._conditioning
 
@@ -88,7 +89,7 @@ class Share(Problem):
         if self._reach is None:
             own = Reach.of(self)
             numbers = self._gathered(own, OF_REACH)
-            self._reach = GatheredReach.made(own, self.here, self.whole_sigma, numbers)
+            self._reach = gathered(GatheredReach, own, self.here, self.whole_sigma, numbers)
         return self._reach
 
     def _gathered(self, own: Any, names: tuple[str, ...]) -> dict[str, NDArray[Any]]:
