@@ -16,8 +16,11 @@ from pathlib import Path
 import apcg
 import event_cost
 import memory
+import mpi_memory
+import mpi_scaling
 import non_smooth
 import non_smooth_event
+import schedules
 import single_node
 import sparse_scaling
 import startup
@@ -27,7 +30,8 @@ import tuned
 
 def provenance():
     """What a number means nothing without."""
-    packages = ("adfs", "numba", "numpy", "scipy", "scikit-learn", "cyanure", "snapml")
+    packages = ("adfs", "numba", "numpy", "scipy", "scikit-learn", "cyanure", "snapml",
+                "mpi4py", "mpich", "dask-ml")  # fmt: skip
     found = {}
     for name in packages:
         try:
@@ -60,6 +64,9 @@ BENCHMARKS = {
     "hinge: certificates, rules, liblinear": non_smooth.main,
     "sparse rows: cost against d": sparse_scaling.main,
     "memory": memory.main,
+    "memory of a rank": mpi_memory.main,
+    "cost of a schedule": schedules.main,
+    "two ranks against one, and Dask-ML": mpi_scaling.main,
     "start-up": startup.main,
     "tuned against paper": tuned.main,
     "one node against other solvers": single_node.main,

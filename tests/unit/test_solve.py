@@ -14,8 +14,8 @@ import adfs
 from adfs.algorithms.base import REGISTRY, Counts
 from adfs.errors import DataError, ParameterError
 from adfs.losses import LOSSES
-from adfs.runtime.progress import Remaining, terminal_progress
 from adfs.runtime.course import Progress
+from adfs.runtime.progress import Remaining, terminal_progress
 from adfs.runtime.trace import COLUMNS
 
 SMOOTH = [name for name, loss in LOSSES.items() if loss.smooth]

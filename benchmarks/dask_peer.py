@@ -1,0 +1,104 @@
+"""Dask-ML's LogisticRegression on two worker processes; prints what each solver found, as JSON.
+
+The objective is ours: no intercept, ``C = 1 / sum of sigma``, and columns left as they are
+(``normalize=False``: dask-glm would otherwise scale them, and regularise what is scaled). Its
+``newton`` and ``gradient_descent`` know no regularisation at all, so they keep the scaling, which
+helps the latter. Rows are on the workers before the clock starts, one block each. Every solver goes
+up a ladder of iterations, each time from the start, until it is near enough by our objective or has
+had its time; its own stopping rules are set out of reach.
+"""
+
+import json
+import sys
+import time
+import warnings
+
+import numpy as np
+
+LADDERS = {
+    "lbfgs": (20, 40, 60, 80, 120, 200, 400),
+    "admm": (5, 10, 20, 40, 80, 160),
+    "newton": (2, 5, 10),
+    "proximal_grad": (50, 200, 800),
+    "gradient_descent": (50, 200, 800),
+}
+PATIENCE = 45.0  # seconds of a solver
+REGULARISED = ("lbfgs", "admm", "proximal_grad")
+
+
+def fit(X, y, sigma, solver, max_iter):
+    """Coefficients, and seconds from rows on the workers to them."""
+    from dask_ml.linear_model import LogisticRegression
+
+    options = {"normalize": False} if solver in REGULARISED else {}
+    if solver == "admm":
+        options |= {"abstol": 1e-14, "reltol": 1e-14}
+    started = time.perf_counter()
+    model = LogisticRegression(
+        C=1.0 / sigma, solver=solver, fit_intercept=False, max_iter=max_iter, tol=1e-14,
+        solver_kwargs=options,
+    ).fit(X, y)  # fmt: skip
+    seconds = time.perf_counter() - started
+    return np.asarray(model.coef_, dtype=np.float64), seconds
+
+
+def ladder(X, y, sigma, solver, error_of, target):
+    """Runs of one solver with more and more iterations; the last one is the best."""
+    runs, spent, last = [], 0.0, None
+    steps = LADDERS[solver]
+    for max_iter, following in zip(steps, (*steps[1:], None), strict=True):
+        theta, seconds = fit(X, y, sigma, solver, max_iter)
+        error = error_of(theta)
+        runs.append({"max_iter": max_iter, "seconds": seconds, "error": error})
+        spent += seconds
+        if error <= target or following is None or np.array_equal(last, theta):
+            break
+        if spent + seconds * following / max_iter > PATIENCE:
+            break
+        last = theta
+    return runs
+
+
+def suboptimality(X, y, sigma):
+    """Our measure of a model."""
+    import adfs
+
+    problem = adfs.Problem([(X, y)], sigma=sigma)
+    goal = problem.optimum().objective
+    return lambda theta: float((problem.objective(theta) - goal) / max(1.0, abs(goal)))
+
+
+def main(path, sigma, target):
+    """All solvers on the rows of a file."""
+    import dask.array as da
+    from dask.distributed import Client, LocalCluster, wait
+
+    from adfs.problems.files import load_data
+
+    X, y = load_data(path)
+    error_of = suboptimality(X, y, sigma)
+    X = X if isinstance(X, np.ndarray) else X.toarray()  # dask-glm's solvers want dense blocks
+    half = -(-len(y) // 2)
+    cluster = LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, memory_limit=None
+    )
+    with cluster, Client(cluster) as client:
+        labels = (y > 0).astype(np.float64)
+        blocks = client.persist(
+            [da.from_array(X, chunks=(half, X.shape[1])), da.from_array(labels, chunks=half)]
+        )
+        wait(blocks)
+        held = sorted(len(keys) for keys in client.has_what().values())
+        if held != [2, 2]:
+            client.rebalance()
+        few = [block[:2000].rechunk(1000).persist() for block in blocks]
+        runs = {}
+        for solver in LADDERS:
+            fit(*few, sigma, solver, 2)  # untimed: imports on the workers
+            runs[solver] = ladder(*blocks, sigma, solver, error_of, target)
+    print(json.dumps(runs))
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    main(sys.argv[1], *map(float, sys.argv[2:]))

@@ -1,0 +1,101 @@
+"""What scheduling costs a rank for each event of its own, as the number of all nodes grows.
+
+The rank has 4 nodes of a torus. In the shared form it draws everybody's events to find its own, so
+the cost grows with the number of nodes; with Poisson clocks it draws those of its own edges and
+nodes only. Counted is all that happens between two positions before the first update: drawing,
+samples, and dealing the events to the nodes' queues.
+"""
+
+import time
+from types import SimpleNamespace
+
+import numpy as np
+
+import adfs
+from adfs.distributed.own_events import SharedSource
+from adfs.kernels import queues, ranks
+from adfs.schedule.poisson import PoissonSource
+
+SIZES = (4, 16, 64, 256, 1024)
+OWN = 4
+SAMPLES = 10_000  # of a node
+P_COMM = 0.01
+EVENTS = 1 << 16  # of the rank, in one draw
+REPEATS = 7
+
+
+class Law:
+    """Equal rates for all edges and for all nodes, equal chances for all samples."""
+
+    def __init__(self, topology):
+        n, self.edges = topology.n_nodes, topology.edges
+        self.p_edge = np.full(len(self.edges), P_COMM / len(self.edges))
+        self.p_node = np.full(n, (1.0 - P_COMM) / n)
+        self.offsets = SAMPLES * np.arange(n + 1)
+
+    def importance_of(self, node):
+        """Of a node's samples."""
+        return np.ones(SAMPLES)
+
+
+def share_of(topology):
+    """What the sources ask of a share, for a rank with the first nodes."""
+    here = np.full(topology.n_nodes, -1)
+    here[:OWN] = np.arange(OWN)
+    return SimpleNamespace(here=here, nodes=np.arange(OWN), offsets=SAMPLES * np.arange(OWN + 1))
+
+
+def schedule(source, share, ends, start, stop):
+    """Events between two positions, in the queues of the rank's nodes; how many there are."""
+    events = source.draw(start, stop)
+    count = np.zeros(OWN, np.int64)
+    queues.count_own(events.which, ends, share.here, count)
+    first = np.concatenate([[0], np.cumsum(count)])
+    size, none = int(first[-1]), np.empty(1)
+    queue = ranks.Queue(
+        first, first[:-1].copy(), first[:-1].copy(), np.empty(size, np.int64),
+        np.empty(size, np.int32), np.empty(size, np.int32), none, none,
+    )  # fmt: skip
+    queues.fill(
+        queue, queue.head.copy(), events.which, events.sample, events.ticks, none, none, ends,
+        share.here,
+    )  # fmt: skip
+    return len(events.which)
+
+
+def nanoseconds(source, share, ends, n_nodes):
+    """Of one event of the rank: the median over draws."""
+    width = EVENTS * n_nodes // OWN
+    schedule(source, share, ends, 0, width)
+    costs = []
+    for k in range(1, REPEATS + 1):
+        started = time.perf_counter()
+        events = schedule(source, share, ends, k * width, (k + 1) * width)
+        costs.append((time.perf_counter() - started) / events * 1e9)
+    return float(np.median(costs))
+
+
+def main(sizes=SIZES):
+    """Print the table; returns its rows."""
+    rows = []
+    print("| nodes | shared | poisson |\n|---|---|---|")
+    for n in sizes:
+        side = round(n**0.5)
+        topology = adfs.Topology.torus(side, side) if n > 4 else adfs.Topology.grid(2, 2)
+        law, share = Law(topology), share_of(topology)
+        ends = share.here[topology.edges].astype(np.int32)
+        row = {
+            "n": n,
+            "shared": nanoseconds(SharedSource(law, 0, share), share, ends, n),
+            "poisson": nanoseconds(PoissonSource(law, 0, share.nodes), share, ends, n),
+        }
+        rows.append(row)
+        print(f"| {n} | {row['shared']:.0f} ns | {row['poisson']:.0f} ns |", flush=True)
+    last, first = rows[-1], rows[0]
+    print(f"from {first['n']} to {last['n']} nodes: shared {last['shared'] / first['shared']:.1f} "
+          f"times, poisson {last['poisson'] / first['poisson']:.2f} times")  # fmt: skip
+    return rows
+
+
+if __name__ == "__main__":
+    main()

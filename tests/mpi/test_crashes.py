@@ -1,0 +1,163 @@
+"""Kill or stop a rank at any moment: the job ends with a sentence, resumed it has the same bits."""
+
+import re
+import shutil
+import signal
+import time
+
+import pytest
+
+from crashes_for_tests import (
+    LINUX,
+    N_EVENTS,
+    Job,
+    Plan,
+    Runs,
+    crash,
+    positions,
+    write_samples,
+)
+
+pytestmark = pytest.mark.skipif(not LINUX, reason="finds the processes of a job in /proc")
+SOON = 30.0  # seconds: far less than the timeout of a rank, far more than a busy machine needs
+N_KILLS = 25
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    """A folder with the samples."""
+    folder = tmp_path_factory.mktemp("crashes")
+    write_samples(folder / "samples.npz")
+    return folder
+
+
+@pytest.fixture
+def runs(mpiexec, home, tmp_path):
+    """A training of a loss and a schedule, kept in a new folder."""
+    made = []
+
+    def make(loss, schedule):
+        made.append(Runs(mpiexec.command, home, tmp_path, loss, schedule))
+        return made[-1]
+
+    yield make
+    for run in made:
+        run.close()
+
+
+def one_sentence(err, rank):
+    """The line on stderr that names a rank; there is no other of ours."""
+    lines = [line for line in err.splitlines() if line.startswith("adfs:")]
+    assert len(lines) == 1, err
+    assert lines[0].startswith(f"adfs: rank {rank} "), err
+    assert "Traceback" not in err
+    return lines[0]
+
+
+@pytest.mark.parametrize("seed", range(N_KILLS))
+def test_a_run_of_which_a_rank_was_killed_goes_on_to_the_same_bits(runs, seed):
+    plan = Plan.of(seed)
+    run = runs(plan.loss, plan.schedule)
+    for _ in range(5):  # on a slow machine a run may end before it is killed
+        job = run.start(plan.size)
+        hit = crash(plan, job, run.kept)
+        code, _, err, seconds = job.end()
+        if hit:
+            break
+        shutil.rmtree(run.kept, ignore_errors=True)
+    assert hit
+    assert code not in (0, 2, 3)
+    assert seconds < SOON
+    one_sentence(err, plan.victim)
+    assert job.leftovers() == []
+    at = positions(run.kept)
+    code, err, same = run.resume(plan.resumed_by)
+    assert code == 3
+    if at:
+        assert any(f"went on from position {position}, " in err for position in at)
+    else:
+        assert "has no checkpoint yet: starts at 0" in err
+    assert same
+
+
+def test_the_kills_are_of_all_kinds():
+    plans = [Plan.of(seed) for seed in range(N_KILLS)]
+    assert {(plan.loss, plan.schedule, plan.size) for plan in plans} >= {
+        (loss, schedule, 2) for loss in ("logistic", "hinge") for schedule in ("shared", "poisson")
+    }
+    assert {plan.size for plan in plans} == {2, 3}
+    assert {plan.victim for plan in plans} == {0, 1, 2}
+    assert {plan.resumed_by for plan in plans} == {0, 2, 3}
+    assert 4 <= sum(plan.role == "supervisor" for plan in plans) <= 12
+    assert sum(plan.position is None for plan in plans) == 3
+    places = [plan.position / N_EVENTS[plan.loss] for plan in plans if plan.position is not None]
+    assert min(places) < 0.1
+    assert max(places) > 0.6
+
+
+BEFORE_THEY_MEET = """\
+import os, sys, time
+from adfs.distributed.supervisor import Supervisor, is_supervised
+if not is_supervised():
+    sys.exit(Supervisor([sys.executable, *sys.argv]).run())
+from adfs.distributed.launcher import rank_by_environment
+from adfs.distributed.watch import Watch
+from adfs.distributed.world import World
+with Watch() as watch:
+    if rank_by_environment() == 0:
+        time.sleep(600)
+    open(sys.argv[1], "w").close()
+    with World.open(watch) as world:
+        pass
+"""
+
+
+def test_a_rank_that_dies_before_the_others_have_met_it_leaves_nobody_behind(mpiexec, tmp_path):
+    (tmp_path / "rank.py").write_text(BEFORE_THEY_MEET)
+    job = Job(mpiexec.command(2, tmp_path / "rank.py", tmp_path / "waits"))
+    job.wait_for((tmp_path / "waits").exists)
+    time.sleep(1.0)  # the other is now where it waits for its peers
+    assert job.strike(0)
+    code, _, err, seconds = job.end()
+    assert (code, seconds < SOON) == (1, True)
+    one_sentence(err, 0)
+    assert job.leftovers() == []
+
+
+@pytest.mark.parametrize(("victim", "schedule"), [(0, "shared"), (1, "poisson")])
+def test_a_rank_that_hangs_ends_the_job_after_the_timeout_and_is_named(runs, victim, schedule):
+    run = runs("logistic", schedule)
+    job = run.start(2, "--timeout", "3")
+    job.wait_for(lambda: any(at > N_EVENTS["logistic"] // 5 for at in positions(run.kept)))
+    assert job.strike(victim, number=signal.SIGSTOP)
+    code, out, err, seconds = job.end()
+    assert (code, out) == (1, "")
+    assert 2.0 < seconds < SOON
+    (line,) = err.splitlines()
+    assert re.match(r"adfs: rank [01] \(nodes \d-\d\) (was stopped|has waited)", line)
+    assert {"0", "1"} <= set(re.findall(r"rank (\d)", line))
+    assert line.endswith("the job ends; continue with --resume.")
+    assert job.leftovers() == []
+    code, err, same = run.resume(0)
+    assert (code, same) == (3, True)
+    assert "went on from position" in err
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_local_engine_is_killed_and_goes_on_to_the_same_bits(runs, seed):
+    plan = Plan.of(100 + seed)
+    run = runs(plan.loss, plan.schedule)
+    fraction = (0.05, 0.3, 0.5, 0.65)[seed]
+    for _ in range(5):
+        job = run.start(0)
+        job.wait_for(
+            lambda: any(at > fraction * N_EVENTS[plan.loss] for at in positions(run.kept))
+        )  # fmt: skip
+        job.process.kill()
+        if job.end()[0] == -signal.SIGKILL:
+            break
+        shutil.rmtree(run.kept, ignore_errors=True)
+    assert job.process.returncode == -signal.SIGKILL
+    code, err, same = run.resume((0, 3, 0, 2)[seed])
+    assert (code, same) == (3, True)
+    assert "went on from position" in err
