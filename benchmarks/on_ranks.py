@@ -60,7 +60,7 @@ def run_all(path, told):
     """What a rank does: every run in turn, on rows that are in memory."""
     import adfs
     from adfs.distributed.mapping import map_nodes
-    from adfs.distributed.world import World
+    from adfs.launch.world import World
     from adfs.problems.files import load_data
 
     X, y = load_data(path)

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from adfs.cli.data import _shards
-from adfs.distributed.envelope import pack, unpack
+from adfs.launch.envelope import pack, unpack
 
 
 class Threads:

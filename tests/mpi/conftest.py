@@ -12,12 +12,12 @@ import pytest
 
 RANK_SCRIPT = """\
 import os, signal, sys, time
-from adfs.distributed.supervisor import Supervisor, is_supervised
+from adfs.launch.supervisor import Supervisor, is_supervised
 if not is_supervised():
     sys.exit(Supervisor([sys.executable, *sys.argv]).run())
 import numpy as np
-from adfs.distributed.watch import Watch
-from adfs.distributed.world import World
+from adfs.launch.watch import Watch
+from adfs.launch.world import World
 from adfs.errors import DataError
 with Watch() as watch, World.open(watch) as world:
     rank, size = world.rank, world.size

@@ -18,7 +18,7 @@ from adfs.distributed import solve as engine
 from adfs.distributed.carriers import CompiledCarrier, MpiTransport, PlainCarrier
 from adfs.distributed.mapping import map_nodes
 from adfs.distributed.solve import Job, solve_on_ranks
-from adfs.distributed.world import World, give_way
+from adfs.launch.world import World, give_way
 from ranks_for_tests import (
     EVENTS,
     all_cases,

@@ -97,12 +97,12 @@ def test_the_kills_are_of_all_kinds():
 
 BEFORE_THEY_MEET = """\
 import os, sys, time
-from adfs.distributed.supervisor import Supervisor, is_supervised
+from adfs.launch.supervisor import Supervisor, is_supervised
 if not is_supervised():
     sys.exit(Supervisor([sys.executable, *sys.argv]).run())
-from adfs.distributed.launcher import rank_by_environment
-from adfs.distributed.watch import Watch
-from adfs.distributed.world import World
+from adfs.launch.launcher import rank_by_environment
+from adfs.launch.watch import Watch
+from adfs.launch.world import World
 with Watch() as watch:
     if rank_by_environment() == 0:
         time.sleep(600)

@@ -63,7 +63,7 @@ def test_an_error_that_nobody_foresaw_is_shown_with_its_rank(hydra, script):
 
 def test_an_error_on_which_all_ranks_agreed_is_said_once_and_ends_them_all(hydra, script):
     body = """
-    from adfs.distributed.peers import agree
+    from adfs.launch.peers import agree
 
     def complain(kind, error, trace):  # as the command line does
         if not getattr(error, "spoken_by_another", False):

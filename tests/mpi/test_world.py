@@ -75,7 +75,7 @@ def test_a_rank_does_not_wait_longer_than_its_limit(mpiexec, script):
     assert "has waited 1 s for the other ranks; one of them hangs" in run.stderr
 
 
-OPEN = "from adfs.distributed.world import World; World.open()"
+OPEN = "from adfs.launch.world import World; World.open()"
 
 
 def refusal(code, **environment):

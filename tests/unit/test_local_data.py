@@ -10,8 +10,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix, issparse
 
-from adfs.distributed.local_data import load_share
-from adfs.distributed.peers import Alone
+from adfs.intake.local_data import load_share
+from adfs.launch.peers import Alone
 from adfs.problems import libsvm
 from adfs.problems.files import save_npz
 from adfs.problems.shards import join_shards

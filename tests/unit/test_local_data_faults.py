@@ -7,8 +7,8 @@ import os
 import numpy as np
 import pytest
 
-from adfs.distributed.local_data import load_share
 from adfs.errors import AdfsError, DataError, ParameterError
+from adfs.intake.local_data import load_share
 from adfs.problems import libsvm
 from peers_for_tests import local_shards, on_ranks
 
@@ -231,7 +231,7 @@ def test_every_rank_needs_a_node(owner, home):
 def test_a_file_that_changes_between_two_looks_is_refused(home, monkeypatch):
     (home / "s").write_text("1 1:1\n0 2:1\n" * 9)
     real = libsvm.find_lines
-    from adfs.distributed import row_ranges
+    from adfs.intake import row_ranges
 
     def shorter(text):
         lines = real(text)
@@ -243,5 +243,5 @@ def test_a_file_that_changes_between_two_looks_is_refused(home, monkeypatch):
         return counts
 
     count = row_ranges.count_part
-    monkeypatch.setattr("adfs.distributed.filtered.count_part", count_then_change)
+    monkeypatch.setattr("adfs.intake.filtered.count_part", count_then_change)
     assert str(refused(1, "s")).startswith("s must not change while it is read, but it did; start")

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
-from adfs.distributed.local_data import load_share
-from adfs.distributed.peers import Alone
+from adfs.intake.local_data import load_share
+from adfs.launch.peers import Alone
 from adfs.problems import libsvm
 from adfs.problems.files import save_npz
 from peers_for_tests import Replay, on_ranks

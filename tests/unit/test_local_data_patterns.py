@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix, issparse
 
-from adfs.distributed.local_data import load_share
-from adfs.distributed.patterns import find_shards, place_shards
-from adfs.distributed.peers import attempt
 from adfs.errors import DataError
+from adfs.intake.local_data import load_share
+from adfs.intake.patterns import find_shards, place_shards
+from adfs.launch.peers import attempt
 from adfs.problems import libsvm
 from adfs.problems.files import save_npz
 from peers_for_tests import local_shards, on_ranks, owners, require_same_bits, succeed

@@ -5,8 +5,8 @@ import errno
 import pytest
 
 from adfs.cli import main as cli
-from adfs.distributed.peers import Alone, agree, attempt
 from adfs.errors import CheckpointError, DataError, GraphError, ParameterError
+from adfs.launch.peers import Alone, agree, attempt
 from peers_for_tests import on_ranks
 
 

@@ -51,7 +51,7 @@ class Alone:
     rank = 0
 
     def gather(self, item):
-        from adfs.distributed.envelope import pack, unpack
+        from adfs.launch.envelope import pack, unpack
 
         return [unpack(pack(item))]
 

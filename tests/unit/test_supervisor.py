@@ -11,17 +11,17 @@ from pathlib import Path
 
 import pytest
 
-from adfs.distributed.casualty import Facts, sentence
-from adfs.distributed.launcher import PAUSE
+from adfs.launch.casualty import Facts, sentence
+from adfs.launch.launcher import PAUSE
 
 SUPERVISOR = """
 import sys
-from adfs.distributed.supervisor import Supervisor
+from adfs.launch.supervisor import Supervisor
 sys.exit(Supervisor([sys.executable, "-c", sys.argv[1]]).run())
 """
 CHILD = """
 import os, signal, sys, time
-from adfs.distributed.watch import Watch
+from adfs.launch.watch import Watch
 with Watch() as watch:
     watch.tell(rank=1, size=3, nodes=[2, 3], peers={0: [0, 1], 2: [5]}, timeout=TIMEOUT,
                resumable=True)
@@ -257,7 +257,7 @@ def test_the_rank_inherits_file_descriptors_and_has_a_session_of_its_own(job):
 def test_what_a_rank_starts_is_not_supervised(job):
     body = """
     import subprocess
-    code = "from adfs.distributed.supervisor import is_supervised; print(is_supervised())"
+    code = "from adfs.launch.supervisor import is_supervised; print(is_supervised())"
     subprocess.run([sys.executable, "-c", code])
     """
     assert job(body).ready().end() == (0, "False\n", "")
@@ -277,7 +277,7 @@ def test_the_launcher_is_asked_to_end_the_job_only_when_the_rank_failed(job, bod
 
 SPEAKER = """
 import sys, time
-from adfs.distributed.launcher import Turn
+from adfs.launch.launcher import Turn
 turn, started = Turn(int(sys.argv[1])), time.monotonic()
 turn.say("it was me.")
 print(time.monotonic() - started, flush=True)
@@ -306,7 +306,7 @@ def test_of_the_processes_of_one_job_only_the_first_speaks_and_the_others_let_it
 
 def test_the_command_line_and_the_supervisor_load_no_arithmetic_and_no_mpi():
     code = (
-        "import sys, adfs.cli.main, adfs.distributed.supervisor, adfs.distributed.watch;"
+        "import sys, adfs.cli.main, adfs.launch.supervisor, adfs.launch.watch;"
         "print(sorted({'numpy', 'numba', 'scipy', 'mpi4py'} & set(sys.modules)))"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -11,7 +11,7 @@ HEADERS = ("features", "proximal step", "exchange", "slowest pair", "tau")
 def run(as_json: bool, surroundings: Callable[[], dict[str, Any]]) -> int:
     """Measure on all ranks; rank 0 prints."""
     from adfs.distributed.measure import measure
-    from adfs.distributed.world import World
+    from adfs.launch.world import World
 
     with World.open() as world:
         found = measure(world)

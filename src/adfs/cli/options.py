@@ -43,7 +43,7 @@ class Parser(argparse.ArgumentParser):
 
     def _print_message(self, message: str, file: Any = None) -> None:
         """Where mpiexec started several of us, one is enough to say it."""
-        from adfs.distributed.launcher import rank_by_environment
+        from adfs.launch.launcher import rank_by_environment
 
         if not rank_by_environment():
             super()._print_message(message, file)

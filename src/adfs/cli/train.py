@@ -211,7 +211,7 @@ def check_outputs(args: argparse.Namespace) -> None:
 
 def _check_engine(args: argparse.Namespace) -> None:
     """Refuse options that need an engine or a folder which was not asked for."""
-    from adfs.distributed.launcher import rank_by_environment, size_by_environment
+    from adfs.launch.launcher import rank_by_environment, size_by_environment
 
     if args.engine == "local" and (size_by_environment() or 1) > 1:
         error = ParameterError(

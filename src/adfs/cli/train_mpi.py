@@ -11,10 +11,10 @@ from adfs.cli import options, output
 
 if TYPE_CHECKING:
     from adfs.distributed.execution import Execution
-    from adfs.distributed.local_data import LocalData
     from adfs.distributed.share import Share
-    from adfs.distributed.watch import Watch
-    from adfs.distributed.world import World
+    from adfs.intake.local_data import LocalData
+    from adfs.launch.watch import Watch
+    from adfs.launch.world import World
     from adfs.runtime.course import Progress
     from adfs.runtime.model import Model, Vector
     from adfs.runtime.signals import Interrupts
@@ -36,7 +36,7 @@ class Outcome:
 
 def run(args: argparse.Namespace) -> int:
     """Supervise the rank, or be it."""
-    from adfs.distributed.supervisor import is_supervised, supervise
+    from adfs.launch.supervisor import is_supervised, supervise
 
     if not is_supervised():
         return supervise(args.command_line)
@@ -49,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _train(args: argparse.Namespace, listening: contextlib.ExitStack) -> Outcome:
     """Everything that ranks do together; whoever fails takes all along, with one sentence."""
-    from adfs.distributed.watch import Watch
+    from adfs.launch.watch import Watch
 
     with Watch() as watch:
         watch.tell(timeout=args.timeout, resumable=args.checkpoint is not None)
@@ -61,8 +61,8 @@ def _train_with(
 ) -> Outcome:
     from adfs.cli.signals import SIGNALS
     from adfs.cli.train import check, check_outputs, load_test
-    from adfs.distributed.peers import attempt
-    from adfs.distributed.world import World
+    from adfs.launch.peers import attempt
+    from adfs.launch.world import World
     from adfs.runtime.signals import Interrupts
 
     with World.open(watch) as world:
@@ -89,11 +89,11 @@ def _load(args: argparse.Namespace, world: "World") -> "tuple[Share, LocalData]"
         weighed,
         with_constant,
     )
-    from adfs.distributed.local_data import load_share
     from adfs.distributed.mapping import Mapping, map_nodes
-    from adfs.distributed.patterns import find_shards, place_shards
-    from adfs.distributed.peers import attempt
     from adfs.distributed.share import Share
+    from adfs.intake.local_data import load_share
+    from adfs.intake.patterns import find_shards, place_shards
+    from adfs.launch.peers import attempt
     from adfs.problems.files import NODE
 
     attempt(world, lambda: check_options(args))
@@ -124,7 +124,7 @@ def _load(args: argparse.Namespace, world: "World") -> "tuple[Share, LocalData]"
 def _warm_start(args: argparse.Namespace, world: "World", share: "Share") -> "Vector | None":
     """Rank 0 reads the model; the others need not see its file."""
     from adfs.cli.train import theta_of
-    from adfs.distributed.peers import attempt
+    from adfs.launch.peers import attempt
     from adfs.runtime.model import Model
 
     if not args.warm_start:

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adfs.distributed.spans import KINDS, Span, Spans
-from adfs.distributed.world import World
+from adfs.launch.world import World
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from scipy.optimize import nnls
 
 from adfs.distributed import mpi_symbols
-from adfs.distributed.world import World, give_way
 from adfs.errors import ParameterError
+from adfs.launch.world import World, give_way
 
 Vector = NDArray[np.float64]
 

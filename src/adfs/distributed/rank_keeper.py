@@ -4,9 +4,9 @@ from collections.abc import Callable
 from typing import Any
 
 from adfs.checkpoints.store import Store
-from adfs.distributed.peers import Peers, attempt
 from adfs.distributed.rank import Rank
 from adfs.errors import CheckpointError
+from adfs.launch.peers import Peers, attempt
 from adfs.runtime import keeping
 from adfs.runtime.course import Course
 from adfs.runtime.keeping import Spent

@@ -14,9 +14,9 @@ from adfs.distributed.gathered import (
     gathered,
 )
 from adfs.distributed.mapping import Mapping
-from adfs.distributed.peers import Peers, agree, attempt
 from adfs.errors import DataError
 from adfs.graphs.topology import Topology
+from adfs.launch.peers import Peers, agree, attempt
 from adfs.losses import Loss, get_loss
 from adfs.problems.conditioning import Conditioning
 from adfs.problems.finite_sum import COLUMNS_AT_ONCE, NOTHING_LIVE, Problem

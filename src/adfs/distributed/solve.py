@@ -17,19 +17,19 @@ from adfs.algorithms.base import (
 )
 from adfs.checkpoints.store import Store
 from adfs.distributed.carriers import Carrier, make_carrier
-from adfs.distributed.casualty import sentence
 from adfs.distributed.collective import Sums
 from adfs.distributed.engine import Engine
 from adfs.distributed.execution import Execution, account
 from adfs.distributed.patience import Patience
-from adfs.distributed.peers import agree, attempt
 from adfs.distributed.pulse import Pulse, beat_of
 from adfs.distributed.rank import Rank
 from adfs.distributed.rank_keeper import RankKeeper
 from adfs.distributed.share import Share
 from adfs.distributed.spans import Spans
-from adfs.distributed.world import World
 from adfs.errors import ParameterError
+from adfs.launch.casualty import sentence
+from adfs.launch.peers import agree, attempt
+from adfs.launch.world import World
 from adfs.runtime.course import Callback, Course
 from adfs.runtime.keeping import Checkpoints, identity_of, require_new
 from adfs.runtime.signals import Interrupts

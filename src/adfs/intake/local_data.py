@@ -15,12 +15,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from adfs.distributed.filtered import Facts, TextSource
-from adfs.distributed.layout import Dealt, Layout, Numbers
-from adfs.distributed.npz_rows import NpzSource
-from adfs.distributed.patterns import load_pattern
-from adfs.distributed.peers import Peers, agree, attempt
 from adfs.errors import AdfsError, DataError, ParameterError
+from adfs.intake.filtered import Facts, TextSource
+from adfs.intake.layout import Dealt, Layout, Numbers
+from adfs.intake.npz_rows import NpzSource
+from adfs.intake.patterns import load_pattern
+from adfs.launch.peers import Peers, agree, attempt
 from adfs.losses import Loss, get_loss
 from adfs.problems.files import NODE, find_file
 from adfs.problems.labels import distinct, require_two
@@ -94,7 +94,7 @@ def load_share(
     Examples
     --------
     >>> import tempfile
-    >>> from adfs.distributed.peers import Alone
+    >>> from adfs.launch.peers import Alone
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "three.txt"
     ...     _ = path.write_text("+1 1:1\n-1 1:2\n+1 1:3\n")

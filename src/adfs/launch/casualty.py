@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from adfs.distributed.launcher import rank_by_environment
+from adfs.launch.launcher import rank_by_environment
 
 DEFAULT_TIMEOUT = 60.0
 NAMED_PEERS = 8

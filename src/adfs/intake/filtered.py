@@ -10,9 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from adfs.distributed.layout import Dealt, Layout, Piece, lay_out
-from adfs.distributed.peers import Peers, attempt
-from adfs.distributed.row_ranges import (
+from adfs.intake.layout import Dealt, Layout, Piece, lay_out
+from adfs.intake.row_ranges import (
     BlockTable,
     TextBlock,
     changed,
@@ -20,6 +19,7 @@ from adfs.distributed.row_ranges import (
     indexed_blocks,
     streamed_blocks,
 )
+from adfs.launch.peers import Peers, attempt
 from adfs.problems.libsvm import (
     Block,
     Matrix,

@@ -8,8 +8,8 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
-from adfs.distributed.launcher import size_by_environment
 from adfs.errors import ParameterError
+from adfs.launch.launcher import size_by_environment
 
 SET_PARENT_DEATH_SIGNAL = 1  # of Linux's prctl
 INSTALL = "pip install 'adfs[mpi]' brings mpi4py together with an MPI library"

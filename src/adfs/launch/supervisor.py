@@ -3,7 +3,7 @@
 An MPI library that loses a rank ends the job at once and says nothing useful; a rank that is killed
 cannot speak. So the rank itself is a child of this process, which is left when the child dies. They
 are joined by two pipes: through one the child tells who it is and says goodbye, the other has no
-words and only tells the child, by its end, that the supervisor is gone (`adfs.distributed.watch`).
+words and only tells the child, by its end, that the supervisor is gone (`adfs.launch.watch`).
 
 The child inherits all file descriptors, because the launcher's PMI speaks through one of them, and
 runs in a session of its own, so that a terminal's Ctrl-C comes once, through here.
@@ -23,8 +23,8 @@ from collections.abc import Sequence
 from types import FrameType
 from typing import Any
 
-from adfs.distributed.casualty import Facts, how_it_ended, sentence
-from adfs.distributed.launcher import Turn, end_job, rank_by_environment
+from adfs.launch.casualty import Facts, how_it_ended, sentence
+from adfs.launch.launcher import Turn, end_job, rank_by_environment
 
 TIES = "ADFS_SUPERVISED"  # "hear,tell,job": the child's ends of the two pipes, and the launcher
 FORWARDED = ("SIGTERM", "SIGINT", "SIGHUP", "SIGUSR1", "SIGUSR2")

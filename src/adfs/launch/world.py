@@ -9,12 +9,12 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from adfs.distributed.casualty import sentence, who
-from adfs.distributed.envelope import pack, unpack
-from adfs.distributed.launcher import end_job, rank_by_environment
-from adfs.distributed.library import library_of, start_mpi
-from adfs.distributed.watch import Watch
 from adfs.errors import AdfsError, CheckpointError, ParameterError
+from adfs.launch.casualty import sentence, who
+from adfs.launch.envelope import pack, unpack
+from adfs.launch.launcher import end_job, rank_by_environment
+from adfs.launch.library import library_of, start_mpi
+from adfs.launch.watch import Watch
 
 BAD_INPUT, FAILED = 2, 1
 PATIENCE = 0.1  # seconds of polling, after which a rank that waits leaves the core to others
@@ -144,7 +144,7 @@ def _exit_code(stop: BaseException) -> int:
 
 
 def is_agreed(error: BaseException) -> bool:
-    """Whether all ranks know of the error (`adfs.distributed.peers.agree`), so that all leave."""
+    """Whether all ranks know of the error (`adfs.launch.peers.agree`), so that all leave."""
     return bool(getattr(error, "agreed", False) or getattr(error, "spoken_by_another", False))
 
 

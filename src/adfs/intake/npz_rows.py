@@ -9,11 +9,11 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from adfs.distributed.filtered import Facts, Vector
-from adfs.distributed.layout import CsrSlots, Dealt, DenseSlots, Layout, Numbers, Piece
-from adfs.distributed.npz_members import Archive
-from adfs.distributed.peers import Peers, attempt
 from adfs.errors import DataError
+from adfs.intake.filtered import Facts, Vector
+from adfs.intake.layout import CsrSlots, Dealt, DenseSlots, Layout, Numbers, Piece
+from adfs.intake.npz_members import Archive
+from adfs.launch.peers import Peers, attempt
 from adfs.problems import libsvm
 from adfs.problems.libsvm import Matrix
 from adfs.problems.npz import (

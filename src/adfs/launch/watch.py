@@ -6,10 +6,10 @@ import threading
 from types import TracebackType
 from typing import Any
 
-from adfs.distributed.casualty import Facts, sentence
-from adfs.distributed.launcher import Turn, end_job
-from adfs.distributed.supervisor import TIES
 from adfs.errors import AdfsError
+from adfs.launch.casualty import Facts, sentence
+from adfs.launch.launcher import Turn, end_job
+from adfs.launch.supervisor import TIES
 
 GONE = "has lost its supervisor (the process that mpiexec started)"
 

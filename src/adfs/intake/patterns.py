@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from adfs.distributed.layout import Dealt, Layout, Numbers, Piece, lay_out
-from adfs.distributed.peers import Peers, attempt
 from adfs.errors import AdfsError, DataError
+from adfs.intake.layout import Dealt, Layout, Numbers, Piece, lay_out
+from adfs.launch.peers import Peers, attempt
 from adfs.problems.files import load_data, require_all_nodes, shard_nodes, shard_path
 from adfs.problems.libsvm import dense_if_full, is_full, require_samples, stream_libsvm
 from adfs.problems.npz import is_npz
