@@ -22,7 +22,7 @@ LADDERS = {
     "proximal_grad": (50, 200, 800),
     "gradient_descent": (50, 200, 800),
 }
-PATIENCE = 45.0  # seconds of a solver
+PATIENCE = 30.0  # seconds of a solver
 REGULARISED = ("lbfgs", "admm", "proximal_grad")
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from adfs.problems.generators import two_gaussians
 from commands_for_tests import bits_of_model, here, numbers_of, rows_of_trace
 
-N_EVENTS = {"logistic": 5_000_000, "hinge": 10_000_000}
+N_EVENTS = {"logistic": 3_000_000, "hinge": 8_000_000}
 N_KEPT = 50  # times that a whole run is kept
 NODES = 6
 CHECKPOINT = re.compile(r"checkpoint-(\d+)-\d+-of-\d+\.adfs")

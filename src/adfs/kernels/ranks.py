@@ -130,11 +130,14 @@ accept = _by_arithmetic(_smooth_accept, _convex_accept)
 def count_events(queue, ends, tally):
     """Add each node's local updates and exchanges; an exchange counts at its edge's first end."""
     for node in range(tally.shape[0]):
+        updates = exchanges = 0
         for k in range(queue.first[node], queue.first[node + 1]):
             if queue.which[k] < 0:
-                tally[node, 0] += 1
+                updates += 1
             elif ends[queue.which[k], 0] == node:
-                tally[node, 1] += 1
+                exchanges += 1
+        tally[node, 0] += updates
+        tally[node, 1] += exchanges
 
 
 @njit(cache=True, _nrt=False, nogil=True)
