@@ -11,6 +11,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import sklearn.datasets
 
 from adfs.errors import DataError
 from adfs.problems import datasets
@@ -238,6 +239,35 @@ def test_a_data_folder_that_is_none_is_refused(home, monkeypatch):
 def test_a_set_without_a_site_asks_for_the_file():
     with pytest.raises(DataError, match=r"reuters-money-fx must be on disk.*ADFS_DATA"):
         locate("reuters-money-fx")
+
+
+@pytest.mark.parametrize("name", ["breast-cancer", "diabetes"])
+def test_what_scikit_learn_ships_is_made_in_the_cache_without_a_network(name, monkeypatch):
+    monkeypatch.setattr("urllib.request.urlopen", None)  # any use of it would raise
+    X, y = load(name)
+    bunch = getattr(sklearn.datasets, "load_" + name.replace("-", "_"))()
+    assert X.shape == bunch.data.shape == (DATASETS[name].n_samples, DATASETS[name].n_features)
+    dense = X if isinstance(X, np.ndarray) else X.toarray()
+    for k in range(X.shape[1]):  # the same columns up to their scale
+        assert np.corrcoef(dense[:, k], bunch.data[:, k])[0, 1] == pytest.approx(1.0, abs=1e-12)
+    np.testing.assert_allclose(dense.std(axis=0), 1.0, rtol=1e-12)
+    np.testing.assert_allclose(dense.mean(axis=0), 0.0, atol=1e-12)
+    assert np.corrcoef(y, bunch.target)[0, 1] == pytest.approx(1.0, abs=1e-12)
+    before = locate(name).stat().st_mtime_ns
+    assert locate(name).stat().st_mtime_ns == before  # made once
+
+
+def test_a_bundled_set_that_was_damaged_in_the_cache_is_told():
+    locate("breast-cancer").write_text("1 1:2\n")
+    with pytest.raises(DataError, match=r"breast-cancer must have the SHA-256 .* delete it"):
+        locate("breast-cancer")
+
+
+def test_a_cache_that_cannot_be_written_is_a_sentence(monkeypatch, tmp_path):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("ADFS_CACHE", str(tmp_path / "file" / "cache"))
+    with pytest.raises(DataError, match=r"diabetes must be written to .*cache.*ADFS_CACHE\."):
+        load("diabetes")
 
 
 def test_an_unknown_name_lists_the_known_ones():

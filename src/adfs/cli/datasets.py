@@ -43,6 +43,8 @@ def run(args: argparse.Namespace) -> int:
 def _where(dataset: Any, path: Any) -> str:
     if path is not None:
         return str(path)
+    if dataset.bundled:
+        return "made when used"
     return "downloaded when used" if dataset.url else "not found; put it into ADFS_DATA"
 
 

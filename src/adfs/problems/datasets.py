@@ -1,7 +1,8 @@
 """The data sets known by name: where they lie, else how they are fetched, checked and kept.
 
 A name is looked for in the folder ``ADFS_DATA``, then in the cache (``ADFS_CACHE``, else
-``XDG_CACHE_HOME/adfs``, else ``~/.cache/adfs``), else downloaded into the cache.
+``XDG_CACHE_HOME/adfs``, else ``~/.cache/adfs``), else downloaded into the cache, or made there from
+what scikit-learn ships.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 from adfs.errors import DataError
+from adfs.problems.bundled import LOADERS, write_bundled
 from adfs.problems.libsvm import Samples, read_libsvm, stream_libsvm
 
 Progress: TypeAlias = Callable[[int, "int | None"], None]
@@ -54,6 +56,11 @@ class Dataset:
     sha256: str | None = None
 
     @property
+    def bundled(self) -> bool:
+        """Whether scikit-learn ships it: it is never downloaded."""
+        return self.name in LOADERS
+
+    @property
     def files(self) -> tuple[str, ...]:
         """The file names looked for, in this order."""
         return tuple(stem + suffix for stem in self.stems for suffix in SUFFIXES)
@@ -64,6 +71,11 @@ def _libsvm(name: str, path: str, n: int, d: int, about: str, *also: str) -> Dat
     task, file = path.split("/")
     stem = file.removesuffix(".bz2").removesuffix(".xz")
     return Dataset(name, (stem, *also), LIBSVM_URL + path, n, d, task, about)
+
+
+def _bundled(name: str, n: int, d: int, task: str, about: str) -> Dataset:
+    """A set that scikit-learn ships."""
+    return Dataset(name, (name,), None, n, d, task, f"{about}; ships with scikit-learn")
 
 
 _ALL = (
@@ -85,6 +97,8 @@ _ALL = (
     Dataset(
         "reuters-money-fx", ("reuters-money-fx",), None, 7_770, 8_315, "binary", "news, tf-idf text"
     ),
+    _bundled("breast-cancer", 569, 30, "binary", "tumours"),
+    _bundled("diabetes", 442, 10, "regression", "its progress in a year"),
 )
 DATASETS: Mapping[str, Dataset] = MappingProxyType({dataset.name: dataset for dataset in _ALL})
 
@@ -122,6 +136,8 @@ def locate(
     """
     dataset = _dataset(name)
     path = _find(dataset)
+    if path is None and dataset.bundled:
+        return _unpack(dataset)
     if path is None:
         return _download(dataset, base_url, timeout, progress)
     if path.parent == cache_folder():
@@ -181,6 +197,21 @@ def _download(
         raise DataError(
             f"{url} must be downloaded to {target.parent}, but: {error}; try again, or put the "
             "file into the folder named by ADFS_DATA."
+        ) from error
+    return target
+
+
+def _unpack(dataset: Dataset) -> Path:
+    """Write a bundled set into the cache."""
+    target = cache_folder() / dataset.name
+    try:
+        with _arriving(target) as part:
+            write_bundled(dataset.name, part)
+            _record(dataset.name, _digest(part))
+    except OSError as error:
+        raise DataError(
+            f"{dataset.name} must be written to {target.parent}, but: {error}; name another "
+            "folder by ADFS_CACHE."
         ) from error
     return target
 
