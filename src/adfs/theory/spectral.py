@@ -51,13 +51,14 @@ def root_bound(topology: Topology, sigma: Vector, masses: Vector, alpha: Vector)
     Exact when all nodes are alike. Solved by bisection below the least ``alpha``.
     """
     target = EDGE_MU2 * topology.spectrum.lambda_min
-    loaded = masses > 0.0
-    low, high = 0.0, min(float(np.min(alpha[loaded])), target / float(np.max(sigma)))
+    heaviest_centre, loaded = float(np.max(sigma)), masses > 0.0
+    sigma, alpha, masses = sigma[loaded], alpha[loaded], masses[loaded]
+    low, high = 0.0, min(float(np.min(alpha)), target / heaviest_centre)
     for _ in range(200):
         middle = 0.5 * (low + high)
         if middle in (low, high):
             break
-        heaviest = np.max(sigma + np.where(loaded, masses * alpha / (alpha - middle), 0.0))
+        heaviest = max(heaviest_centre, (sigma + masses * alpha / (alpha - middle)).max())
         if middle * heaviest < target:
             low = middle
         else:
@@ -65,7 +66,7 @@ def root_bound(topology: Topology, sigma: Vector, masses: Vector, alpha: Vector)
     return low * SAFETY
 
 
-def quotient(topology: Topology, sigma: Vector, masses: Vector, alpha: Vector) -> "sp.csc_matrix":
+def _quotient(topology: Topology, sigma: Vector, masses: Vector, alpha: Vector) -> "sp.csc_matrix":
     """The scaled Laplacian of centres and merged virtual nodes, entry by entry.
 
     A node whose samples are all zero has mass 0 and no virtual node.
@@ -74,19 +75,36 @@ def quotient(topology: Topology, sigma: Vector, masses: Vector, alpha: Vector) -
     laplacian = EDGE_MU2 * topology.laplacian()
     centre = sp.diags(1.0 / root) @ laplacian @ sp.diags(1.0 / root)
     centre = centre + sp.diags(alpha * masses / sigma)
-    loaded = np.flatnonzero(masses > 0.0)
+    loaded, links = _links(sigma, masses, alpha)
     link = sp.csr_matrix(
-        (-alpha[loaded] * np.sqrt(masses[loaded] / sigma[loaded]),
-         (loaded, np.arange(len(loaded)))),
-        shape=(topology.n_nodes, len(loaded)),
-    )  # fmt: skip
+        (links, (loaded, np.arange(len(loaded)))), shape=(topology.n_nodes, len(loaded))
+    )
     return sp.csc_matrix(sp.bmat([[centre, link], [link.T, sp.diags(alpha[loaded])]]))
+
+
+def _dense_quotient(topology: Topology, sigma: Vector, masses: Vector, alpha: Vector) -> Vector:
+    """The same as an array: `tuned` asks for some eighty of them, and blocks of SciPy are slow."""
+    n, inverse = topology.n_nodes, 1.0 / np.sqrt(sigma)
+    loaded, links = _links(sigma, masses, alpha)
+    virtual = n + np.arange(len(loaded))
+    matrix = np.zeros((n + len(loaded), n + len(loaded)))
+    matrix[:n, :n] = inverse[:, None] * (EDGE_MU2 * topology.laplacian().toarray()) * inverse
+    matrix[range(n), range(n)] += alpha * masses / sigma
+    matrix[loaded, virtual] = matrix[virtual, loaded] = links
+    matrix[virtual, virtual] = alpha[loaded]
+    return matrix
+
+
+def _links(sigma: Vector, masses: Vector, alpha: Vector) -> "tuple[NDArray[np.int64], Vector]":
+    """Nodes with a virtual node, and the entries between the two."""
+    loaded = np.flatnonzero(masses > 0.0)
+    return loaded, -alpha[loaded] * np.sqrt(masses[loaded] / sigma[loaded])
 
 
 def _dense_root(topology: Topology, sigma: Vector, masses: Vector, alpha: Vector) -> float:
     from scipy.linalg import eigh
 
-    matrix = quotient(topology, sigma, masses, alpha).toarray()
+    matrix = _dense_quotient(topology, sigma, masses, alpha)
     values = eigh(matrix, eigvals_only=True, subset_by_index=[1, 1])
     safe = float(values[0]) * SAFETY - ROUNDING * float(np.max(abs(matrix).sum(axis=0)))
     return max(safe, root_bound(topology, sigma, masses, alpha))
@@ -97,7 +115,7 @@ def _sparse_root(topology: Topology, sigma: Vector, masses: Vector, alpha: Vecto
     from scipy.sparse.linalg import eigsh
 
     bound = root_bound(topology, sigma, masses, alpha)
-    matrix = quotient(topology, sigma, masses, alpha)
+    matrix = _quotient(topology, sigma, masses, alpha)
     start = np.linspace(1.0, 2.0, matrix.shape[0])
     values = eigsh(
         matrix, k=2, sigma=-0.5 * bound, which="LM", v0=start, return_eigenvectors=False, tol=1e-11
