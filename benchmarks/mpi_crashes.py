@@ -41,8 +41,10 @@ def kill_and_resume(seed, home):
         job = run.start(plan.size)
         hit = crash(plan, job, run.kept)
         code, _, err, seconds = job.end()
-        if not hit:
+        if not hit and code == 3:  # the end of its budget: killed too late
             return None
+        if not hit:
+            sys.exit(f"seed {seed}: the run failed before it was killed:\n{err}")
         left, at = len(job.leftovers()), positions(run.kept)
         resumed, told, same = run.resume(plan.resumed_by)
     share = 1.0 / N_EVENTS[plan.loss]
@@ -77,20 +79,21 @@ def main():
     """Kill as often as asked, and sum up."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--times", type=int, default=200)
-    parser.add_argument("--seed", type=int, default=0, help="the first of so many seeds")
+    parser.add_argument("--seed", type=int, default=0, help="the first seed")
     args = parser.parse_args()
-    rows, begin = [], time.monotonic()
+    rows, tried, begin = [], 0, time.monotonic()
     print(HEAD)
     with tempfile.TemporaryDirectory() as folder:
         write_samples(Path(folder) / "samples.npz")
-        for seed in range(args.seed, args.seed + args.times):
+        while len(rows) < args.times:
+            seed, tried = args.seed + tried, tried + 1
             row = kill_and_resume(seed, Path(folder))
             print(f"{seed:>5} ended before it was killed" if row is None else shown(seed, row),
                   flush=True)  # fmt: skip
             rows += [] if row is None else [row]
     good = sum(map(is_good, rows))
     print(
-        f"{good} of {len(rows)} kills cost nothing ({args.times - len(rows)} runs ended before); "
+        f"{good} of {len(rows)} kills cost nothing ({tried - len(rows)} runs ended before); "
         f"slowest end {max(row['seconds'] for row in rows):.2f} s; "
         f"{time.monotonic() - begin:.0f} s in all"
     )
