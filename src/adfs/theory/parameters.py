@@ -86,7 +86,7 @@ class Parameters:
         mu_scale: float | None = None,
         rho: float | None = None,
     ) -> "Parameters":
-        """Parameters by rule: ``paper``, ``exact``, ``projector`` or ``tuned``.
+        """Parameters by rule: ``paper``, ``balanced``, ``exact``, ``projector`` or ``tuned``.
 
         ``p_comm``, ``mu_scale`` (the factor c of SPEC 2.4b) and ``rho`` override the rule's choice.
         """
