@@ -1,0 +1,250 @@
+"""Reports in a real browser: they render, stay silent, ask for nothing, and run nothing foreign."""
+
+import json
+import time
+from typing import NamedTuple
+
+import pytest
+
+import adfs
+from adfs.report import compare_page
+from commands_for_tests import here
+from reports_for_tests import EVIL, make_problem, write_data
+
+# A path that would like to be markup; its slash is the one between folder and file.
+FOLDER, FILE = "<script>alert(3)<", "script><img src=x onerror=alert(4)>.svm"
+DRAWN = """\
+const chart = document.querySelector("#chart canvas");
+const canvas = Object.assign(document.createElement("canvas"), // a copy: reading leaves no trace
+  { width: chart.width, height: chart.height });
+canvas.getContext("2d").drawImage(chart, 0, 0);
+const data = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
+let drawn = 0;
+for (let k = 3; k < data.length; k += 4) drawn += data[k] > 0;
+return drawn;
+"""
+PICTURE = 'return document.querySelector("#chart canvas").toDataURL();'
+SHOWN = "return getComputedStyle(document.querySelector(arguments[0])).display !== 'none';"
+INSERT = """\
+const script = document.createElement("script");
+script.textContent = "window.foreign = 1";
+document.body.append(script);
+document.body.insertAdjacentHTML("beforeend", "<i onclick='window.foreign = 2'>x</i>");
+document.body.lastChild.click();
+return window.foreign === undefined;
+"""
+FETCH = """\
+const done = arguments[arguments.length - 1];
+fetch("http://127.0.0.1:9/").then(() => done("answered"), (error) => done("refused"));
+"""
+
+
+class Files(NamedTuple):
+    """Where the pages are."""
+
+    train: str
+    compare: str
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """A run on a file with an evil name, and a comparison with evil labels."""
+    home = tmp_path_factory.mktemp("pages")
+    (home / FOLDER).mkdir()
+    write_data(home / FOLDER / FILE)
+    outcome = here("train", home / FOLDER / FILE, "--nodes", "6", "--graph", "ring", "--tol",
+                   "1e-6", "--evaluate-every", "500", "--report", home / "train.html",
+                   "--out", home / '"onload="alert(5)".npz')  # fmt: skip
+    assert outcome.code == 0, outcome.err
+    problem = make_problem(4)
+    comparison = adfs.compare(problem, ["adfs", "newton", "dsba:theory"], tol=1e-4, seeds=2)
+    for record in comparison.records[:2]:
+        object.__setattr__(record, "label", EVIL)
+    text = compare_page(problem, comparison, data=EVIL, command=EVIL)
+    (home / "compare.html").write_text(text, encoding="utf-8")
+    return Files((home / "train.html").as_uri(), (home / "compare.html").as_uri())
+
+
+def media(driver, **features):
+    """Pretend to be a device: ``media``, and features such as prefers_color_scheme."""
+    kind = features.pop("media", "")
+    wanted = [{"name": key.replace("_", "-"), "value": value} for key, value in features.items()]
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": kind, "features": wanted})
+
+
+@pytest.fixture
+def browse(driver):
+    """Open a page as if the browser were new; at the end there must be no word on its console."""
+    promised = {"silent": True}
+
+    def load(address, silent=True):
+        promised["silent"] = silent
+        driver.get("about:blank")
+        driver.get_log("performance"), driver.get_log("browser")
+        driver.get(address)
+        return driver
+
+    media(driver)
+    yield load
+    said = [entry["message"] for entry in driver.get_log("browser")]
+    driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    assert not (promised["silent"] and said), said
+
+
+def requests(driver):
+    """Addresses that the page asked for."""
+    messages = [json.loads(entry["message"])["message"] for entry in driver.get_log("performance")]
+    return [
+        each["params"]["request"]["url"]
+        for each in messages
+        if each["method"] == "Network.requestWillBeSent"
+        and each["params"]["request"]["url"] != "about:blank"
+    ]
+
+
+def choose(driver, identifier, value):
+    from selenium.webdriver.support.select import Select
+
+    Select(driver.find_element("id", identifier)).select_by_value(value)
+
+
+def until(driver, condition):
+    """Wait for what the browser does with its next frame; the value of the condition."""
+    from selenium.webdriver.support.wait import WebDriverWait
+
+    return WebDriverWait(driver, 10, poll_frequency=0.05).until(lambda _: condition())
+
+
+def options(driver, identifier):
+    found = driver.find_elements("css selector", f"#{identifier} option")
+    return [each.get_attribute("value") for each in found]
+
+
+@pytest.mark.parametrize(("name", "n_nodes"), [("train", 6), ("compare", 4)])
+def test_a_page_renders_and_asks_for_nothing_but_itself(browse, files, name, n_nodes):
+    address = getattr(files, name)
+    driver = browse(address)
+    time.sleep(0.3)  # whatever it might ask for later
+    assert driver.execute_script(DRAWN) > 3_000
+    assert len(driver.find_elements("css selector", "svg.graph circle")) == n_nodes
+    assert driver.find_element("css selector", "svg.timeline").size["width"] > 500
+    assert not driver.execute_script(SHOWN, "#chart-still")
+    assert requests(driver) == [address]
+
+
+def test_every_axis_draws_another_chart(browse, files):
+    driver = browse(files.train)
+    seen = {}
+    for x in options(driver, "axis-x"):
+        choose(driver, "axis-x", x)
+        seen[x] = driver.execute_script(PICTURE)
+        assert driver.execute_script(DRAWN) > 3_000
+        assert driver.find_element("id", "chart").get_attribute("data-x") == x
+    choose(driver, "axis-x", "iteration")
+    for y in options(driver, "axis-y"):
+        choose(driver, "axis-y", y)
+        seen[y] = driver.execute_script(PICTURE)
+        assert driver.execute_script(DRAWN) > 3_000
+    assert {"iteration", "idealized_time", "wall_time", "n_prox", "n_comm", "bytes"} <= set(seen)
+    assert {"relative_gap", "duality_gap", "consensus_error", "objective"} <= set(seen)
+    different = {x: picture for x, picture in seen.items() if x != "relative_gap"}
+    assert len(set(different.values())) == len(different)
+    assert seen["relative_gap"] == seen["iteration"], "the chart as it was at first"
+
+
+def test_scales_and_zoom_change_the_chart_and_see_all_restores_it(browse, files):
+    from selenium.webdriver import ActionChains
+
+    driver = browse(files.train)
+    first = driver.execute_script(PICTURE)
+    for box in ("log-x", "log-y"):
+        driver.find_element("id", box).click()
+        assert driver.execute_script(PICTURE) != first
+        driver.find_element("id", box).click()
+        assert driver.execute_script(PICTURE) == first
+    over = driver.find_element("css selector", "#chart .u-over")
+    mouse = ActionChains(driver).move_to_element_with_offset(over, -200, -50)
+    mouse.click_and_hold().move_by_offset(250, 100).release().perform()
+    assert until(driver, lambda: driver.execute_script(PICTURE) != first)
+    driver.find_element("id", "zoom-out").click()
+    assert driver.execute_script(PICTURE) == first
+
+
+def test_the_pointer_reads_values_and_names_hide_curves(browse, files):
+    from selenium.webdriver import ActionChains
+
+    driver = browse(files.train)
+    over = driver.find_element("css selector", "#chart .u-over")
+    ActionChains(driver).move_to_element(over).perform()
+    outputs = driver.find_elements("css selector", ".readout output")
+    assert until(driver, lambda: all(each.text for each in outputs))
+    values = [each.text for each in outputs]
+    assert all(0.0 < float(value) < 1.0 for value in values), values
+    place = driver.find_element("css selector", ".readout .place").text
+    assert place.startswith("iterations: ")
+    before = driver.execute_script(DRAWN)
+    driver.find_element("css selector", ".readout button").click()
+    assert until(driver, lambda: driver.execute_script(DRAWN) < before)
+
+
+@pytest.mark.parametrize("name", ["train", "compare"])
+def test_names_and_labels_stay_text(browse, files, name):
+    from selenium.common.exceptions import NoAlertPresentException
+
+    driver = browse(getattr(files, name))
+    assert driver.find_elements("css selector", "img, iframe, object, [onerror], [onload]") == []
+    assert len(driver.find_elements("tag name", "script")) == 2
+    with pytest.raises(NoAlertPresentException):
+        driver.switch_to.alert.text  # noqa: B018  (asking is the test)
+    heading = driver.find_element("tag name", "h1").text
+    if name == "train":
+        assert heading.endswith(f"{FOLDER}/{FILE}")
+        assert '"onload="alert(5)".npz' in driver.find_element("css selector", "#making pre").text
+        return
+    legend = driver.find_element("css selector", ".readout button").text
+    assert heading == legend == EVIL.strip()
+
+
+def test_foreign_scripts_and_connections_are_refused(browse, files):
+    driver = browse(files.train, silent=False)
+    assert driver.execute_script(INSERT), "the policy let a script run"
+    assert driver.execute_async_script(FETCH) == "refused"
+    assert requests(driver) == [files.train]
+
+
+@pytest.mark.parametrize("name", ["train", "compare"])
+def test_nothing_is_wider_than_a_narrow_screen(browse, files, name):
+    driver = browse(getattr(files, name))
+    size = {"width": 400, "height": 800, "deviceScaleFactor": 1, "mobile": True}
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    driver.refresh()
+    assert driver.execute_script("return document.documentElement.scrollWidth") <= 400
+    assert driver.execute_script(DRAWN) > 1_000
+
+
+def test_a_dark_page_is_dark_and_its_chart_too(browse, files):
+    driver = browse(files.train)
+    light = driver.execute_script(PICTURE)
+    media(driver, prefers_color_scheme="dark")
+    background = "return getComputedStyle(document.body).backgroundColor;"
+    assert driver.execute_script(background) == "rgb(20, 23, 28)"
+    assert until(driver, lambda: driver.execute_script(PICTURE) != light)
+
+
+def test_paper_gets_the_still_picture(browse, files):
+    driver = browse(files.train)
+    media(driver, media="print")
+    assert driver.execute_script(SHOWN, "#chart-still")
+    assert not driver.execute_script(SHOWN, "#chart")
+
+
+def test_without_scripts_tables_and_pictures_are_there(browse, files):
+    driver = browse(files.train)
+    driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
+    try:
+        driver.refresh()
+        assert driver.find_element("css selector", "#chart-still svg.chart").size["width"] > 500
+        assert driver.find_element("css selector", "#parameters table").size["height"] > 100
+        assert driver.find_elements("css selector", "#chart canvas") == []
+    finally:
+        driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
