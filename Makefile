@@ -9,7 +9,7 @@ export ADFS_DATA ?= $(if $(wildcard $(DATA)),$(DATA),)
 UNCOMPILED := $(addprefix tests/unit/test_,$(addsuffix .py,losses prox rows sampling certificates \
 	primal_prox minibatch gossip dual_gradient pairs_clock apcg))
 
-.PHONY: demo test check bench figures clean
+.PHONY: demo test check docs bench figures clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -19,7 +19,7 @@ $(VENV)/.demo: pyproject.toml | $(BIN)/python
 	touch $@
 
 $(VENV)/.dev: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[mpi,plots,dev]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[mpi,plots,docs,dev]"
 	touch $@ $(VENV)/.demo
 
 demo: $(VENV)/.demo
@@ -35,6 +35,10 @@ check: $(VENV)/.dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+docs: $(VENV)/.dev
+	$(BIN)/python -m sphinx -q -W --keep-going -n -b html -d docs-out/.doctrees docs docs-out
+	@echo "docs-out/index.html"
+
 bench: $(VENV)/.dev
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[bench]" || true
 	$(BIN)/python benchmarks/run.py
@@ -45,4 +49,4 @@ figures: $(VENV)/.demo
 	$(BIN)/python -m adfs reproduce all --out figures-out $(if $(ADFS_DATA),,--quick)
 
 clean:
-	rm -rf $(VENV) demo-out figures-out bench-out build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) demo-out docs-out figures-out bench-out build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache

@@ -1,11 +1,15 @@
 """Runs commands in this process, in a folder of their own."""
 
+import os
+import subprocess
+import sys
 from typing import NamedTuple
 
 import pytest
 
 from adfs.cli.main import main
 from adfs.problems.generators import sparse_text, two_gaussians
+from cli_for_tests import write_libsvm
 
 
 class Outcome(NamedTuple):
@@ -18,7 +22,11 @@ class Outcome(NamedTuple):
 def home(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("ADFS_CACHE", str(tmp_path / "cache"))
-    monkeypatch.delenv("ADFS_DATA", raising=False)
+    for name in ("ADFS_DATA", "NO_COLOR", "FORCE_COLOR", "COLUMNS"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    # On a slow machine a run may take long enough for a line about its progress.
+    monkeypatch.setattr("adfs.cli.progress.SECONDS_BETWEEN_LINES", 1e9)
     return tmp_path
 
 
@@ -32,20 +40,44 @@ def adfs(capsys):
     return run
 
 
-def write_libsvm(path, X, y):
-    X = X if hasattr(X, "toarray") else _sparse(X)
-    lines = []
-    for k, label in enumerate(y):
-        row = X[k]
-        pairs = zip(row.indices, row.data, strict=True)
-        lines.append(f"{label:g} " + " ".join(f"{j + 1}:{float(v)!r}" for j, v in pairs))
-    path.write_text("\n".join(lines) + "\n")
+class Terminal:
+    """A process one of whose streams is a terminal, which is read as a person would."""
+
+    def __init__(self, *arguments, stream="stdout", **environment):
+        self._ours, theirs = os.openpty()
+        streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, stream: theirs}
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "adfs", *map(str, arguments)],
+            env={**os.environ, **environment}, stdin=subprocess.DEVNULL, text=True, **streams,
+        )  # fmt: skip
+        os.close(theirs)
+
+    def read(self, until=None):
+        """What it shows up to a text, or to the end."""
+        shown = b""
+        while until is None or until.encode() not in shown:
+            try:
+                piece = os.read(self._ours, 4096)
+            except OSError:  # the other end has closed
+                piece = b""
+            if not piece:
+                assert until is None, f"{until!r} was never shown, only {shown!r}"
+                break
+            shown += piece
+        return shown.decode().replace("\r\n", "\n")
+
+    def end(self):
+        """Code, stdout and stderr, the stream of the terminal as far as it was not read."""
+        rest = self.read()
+        out, err = self.process.communicate(timeout=60)
+        os.close(self._ours)
+        return Outcome(self.process.returncode, *(rest if text is None else text
+                                                  for text in (out, err)))  # fmt: skip
 
 
-def _sparse(X):
-    from scipy.sparse import csr_matrix
-
-    return csr_matrix(X)
+@pytest.fixture
+def terminal():
+    return Terminal
 
 
 @pytest.fixture

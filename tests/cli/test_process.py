@@ -22,33 +22,16 @@ def spawn(*arguments, **keywords):
     )  # fmt: skip
 
 
-def read_until(terminal, text):
-    """What a terminal shows up to ``text``, or to the end where there is None."""
-    shown = b""
-    while text is None or text not in shown:
-        try:
-            shown += os.read(terminal, 4096)
-        except OSError:  # the other end has closed
-            break
-    return shown
-
-
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_signal_ends_a_run_that_keeps_its_model_and_trace(dense, home, number, code):
-    ours, theirs = os.openpty()
-    process = subprocess.Popen(
-        [*ADFS, "train", dense[0], *ENDLESS, "--out", "m.npz", "--trace", "t.csv"],
-        stdout=subprocess.PIPE, stderr=theirs, text=True,
-    )  # fmt: skip
-    os.close(theirs)
-    assert b"events/s" in read_until(ours, b"events/s")  # the progress line of the loop
-    process.send_signal(number)
-    rest = read_until(ours, None)
-    out, _ = process.communicate(timeout=30)
-    os.close(ours)
-    assert process.returncode == code
-    assert out.startswith("interrupted")
-    assert b"adfs: interrupted at relative gap" in rest
+def test_a_signal_ends_a_run_that_keeps_its_model_and_trace(dense, home, terminal, number, code):
+    files = ("--out", "m.npz", "--trace", "t.csv")
+    run = terminal("train", dense[0], *ENDLESS, *files, stream="stderr", NO_COLOR="1")
+    run.read(until="events/s")  # the progress line of the loop
+    run.process.send_signal(number)
+    outcome = run.end()
+    assert outcome.code == code
+    assert outcome.out.startswith("interrupted")
+    assert "adfs: interrupted at relative gap" in outcome.err
     assert Model.load("m.npz").meta["status"] == "interrupted"
     with open("t.csv", newline="") as file:
         assert int(list(csv.DictReader(file))[-1]["iteration"]) > 0

@@ -161,7 +161,7 @@ def test_on_a_terminal_there_is_a_progress_line_and_a_signal_ends_the_run(home):
     )  # fmt: skip
     os.close(theirs)
     shown = b""
-    while b"left:" not in shown:
+    while b" left" not in shown:
         shown += os.read(ours, 4096)
     process.send_signal(signal.SIGINT)
     out, _ = process.communicate(timeout=60)

@@ -64,3 +64,13 @@ def test_scores_decide():
     two = adfs.LinearSVC().fit(X[:100], y[:100])
     assert two.decision_function(X).shape == (150,)
     np.testing.assert_array_equal(two.predict(X), (two.decision_function(X) > 0).astype(int))
+
+
+def test_a_class_that_weighs_nothing_still_counts_against_the_others():
+    X, y = load_iris(return_X_y=True)
+    X = StandardScaler().fit_transform(X)
+    model = adfs.LinearSVC(loss="hinge", class_weight={0: 0.0}, tol=1e-7).fit(X, y)
+    # In the problems of the other classes its rows weigh one, as they do without weights.
+    without = adfs.LinearSVC(loss="hinge", tol=1e-7).fit(X, y)
+    np.testing.assert_allclose(model.coef_[1:], without.coef_[1:], atol=1e-3)
+    assert [result.status for result in model.result_] == ["converged"] * 3

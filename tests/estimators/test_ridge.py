@@ -64,14 +64,16 @@ def test_the_gap_of_sparse_rows_bounds_what_the_intercept_eliminated_objective_l
 
 
 def test_sparse_rows_are_not_made_dense(monkeypatch):
-    seen = []
-    monkeypatch.setattr(
-        EliminatedRun, "certificate", lambda self, theta: (seen.append(self.matrix), (1.0, 0.0))[1]
-    )
+    seen, read = [], EliminatedRun.read
+    monkeypatch.setattr(EliminatedRun, "read", lambda run: (seen.append(run), read(run))[1])
     X, y = sparse_rows_with_a_near_constant()
-    adfs.Ridge().fit(sp.csr_array(X), y)
+    adfs.Ridge(n_nodes=4).fit(sp.csr_array(X), y)
     assert seen
-    assert all(sp.issparse(matrix) and matrix.nnz == np.count_nonzero(X) for matrix in seen)
+    stored = np.count_nonzero(X)
+    for run in seen:
+        assert run.problem.n_numbers == 2 * stored  # a row for each of the two models
+        assert all(sp.issparse(matrix) for matrix in run.eliminated.matrices)
+        assert sum(matrix.nnz for matrix in run.eliminated.matrices) == stored
 
 
 @pytest.mark.parametrize("layout", [np.asarray, sp.csr_array])

@@ -95,7 +95,7 @@ def test_a_board_shows_the_runs_in_progress_with_their_error():
     assert "dsba:theory, seed 4" in text
     assert "suboptimality 1.4e-03" in text
     assert "0 of 3" in text
-    assert "1 of 3, 0 s left" in text
+    assert "1 of 3, about 0 s left" in text
 
 
 class Terminal(io.StringIO):

@@ -15,7 +15,8 @@ from adfs.algorithms.base import REGISTRY, Counts
 from adfs.errors import DataError, ParameterError
 from adfs.losses import LOSSES
 from adfs.runtime.course import Progress
-from adfs.runtime.progress import Remaining, terminal_progress
+from adfs.runtime.progress import Remaining, about, terminal_progress
+from adfs.runtime.stopping import Stopping
 from adfs.runtime.trace import COLUMNS
 
 SMOOTH = [name for name, loss in LOSSES.items() if loss.smooth]
@@ -411,20 +412,44 @@ def test_a_result_says_what_happened():
     assert "iterations, idealized time=" in text
 
 
-def progress_at(gap, wall_time, tol=1e-6):
-    class Reading:
-        relative_gap = gap
-
-    return Progress(1_000, 5.0, wall_time, Reading(), tol)
+def left(looks, **limits):
+    """The last estimate after looks (iteration, seconds, gap) at a run with tol 1e-6."""
+    estimate = Remaining(Stopping(1e-6, **limits))
+    for iteration, seconds, gap in looks:
+        found = estimate.update(Progress(iteration, 0.0, seconds, None, 1e-6), gap)
+    return found
 
 
 def test_time_left_follows_the_slope_of_the_logarithm_of_the_gap():
-    estimate = Remaining()
-    assert estimate.update(progress_at(1.0, 0.0)) == (0.0, np.inf)
-    assert estimate.update(progress_at(1e-3, 2.0)) == pytest.approx((0.5, 2.0))
-    assert estimate.update(progress_at(10.0, 3.0)) == (0.0, np.inf)
-    assert estimate.update(progress_at(1e-7, 4.0)) == (1.0, 0.0)
-    assert Remaining().update(progress_at(0.0, 0.0)) == (1.0, 0.0)
+    assert left([(0, 0.0, 1.0)]) == (0.0, np.inf)
+    assert left([(0, 0.0, 1.0), (1_000, 2.0, 1e-3)]) == pytest.approx((0.5, 2.0))
+    assert left([(0, 0.0, 1.0), (1_000, 2.0, 10.0)]) == (0.0, np.inf)
+    assert left([(0, 0.0, 1.0), (1_000, 2.0, np.nan)]) == (0.0, np.inf)
+    assert left([(0, 0.0, 1.0), (1_000, 2.0, 1e-7)]) == (1.0, 0.0)
+    assert left([(0, 0.0, 0.0)]) == (1.0, 0.0)
+
+
+def test_time_left_counts_the_latter_half_of_the_iterations():
+    """A flat start says nothing about the rest; three decades a second, and three are left."""
+    flat = [(0, 0.0, 1.0), (500, 5.0, 1.0), (1_000, 10.0, 1.0), (2_000, 11.0, 1e-3)]
+    assert left(flat) == pytest.approx((0.5, 1.0))
+    resumed = [(10_000, 50.0, 1e-2), (11_000, 51.0, 1e-3)]  # of a run that was kept at 1e-2
+    assert left(resumed) == pytest.approx((0.25, 3.0))
+
+
+def test_time_left_ends_at_the_limit_that_comes_first():
+    looks = [(0, 0.0, 1.0), (1_000, 2.0, 1e-3)]
+    assert left(looks, max_iter=1_500) == pytest.approx((0.5, 1.0))
+    assert left(looks, time_limit=2.25) == pytest.approx((0.5, 0.25))
+    assert left([(0, 0.0, 1.0), (1_000, 2.0, 1.0)], max_iter=3_000) == pytest.approx((0.0, 4.0))
+
+
+def test_time_left_in_words_is_rough_and_silent_where_nothing_is_known():
+    assert about(0.2) == "about 0 s left"
+    assert about(119.4) == "about 119 s left"
+    assert about(3_000) == "about 50 min left"
+    assert about(10_000) == "about 3 h left"
+    assert about(np.inf) == about(np.nan) == about(-1.0) == ""
 
 
 def test_progress_is_shown_on_a_terminal_only(capsys):

@@ -2,7 +2,6 @@
 
 import contextlib
 import math
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -10,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from adfs.runtime.course import Progress
+from adfs.runtime.progress import about, is_drawn, live_bars, rate
 from adfs.runtime.stopping import Stopping
 
 Key = tuple[str, int]  # label and seed
@@ -92,7 +92,7 @@ class Board:
         self._first: dict[Key, float] = {}
         self._tasks: dict[Key, Any] = {}
         self._lock = threading.Lock()  # runs report from several threads
-        self._total = bars and bars.add_task("runs", total=n_runs, text="")
+        self._total = bars and bars.add_task("runs", total=n_runs, text="", ends=math.inf)
 
     def start(self, key: Key) -> None:
         """A run begins."""
@@ -101,7 +101,7 @@ class Board:
         with self._lock:
             self._forecast.start(key, time.monotonic())
             name = f"{key[0]}, seed {key[1]}"
-            self._tasks[key] = self._bars.add_task(name, total=1.0, text="...")
+            self._tasks[key] = self._bars.add_task(name, total=1.0, text="...", ends=math.inf)
 
     def look(self, progress: RunProgress, stopping: Stopping) -> None:
         """A run was evaluated."""
@@ -111,7 +111,8 @@ class Board:
         with self._lock:
             share = share_done(progress, self._first.setdefault(key, error), stopping)
             self._forecast.update(key, share)
-            self._bars.update(self._tasks[key], completed=share, text=f"suboptimality {error:.1e}")
+            text = f"suboptimality {error:.1e}  {rate(progress)}"
+            self._bars.update(self._tasks[key], completed=share, text=text)
             self._show_total()
 
     def finish(self, key: Key) -> None:
@@ -126,28 +127,16 @@ class Board:
             self._show_total()
 
     def _show_total(self) -> None:
-        left = self._forecast.seconds(time.monotonic())
-        words = f", {_duration(left)} left" if math.isfinite(left) else ""
-        text = f"{self._n_done} of {self._n_runs}{words}"
+        left = about(self._forecast.seconds(time.monotonic()))
+        text = f"{self._n_done} of {self._n_runs}{left and ', '}{left}"
         self._bars.update(self._total, completed=self._n_done, text=text)
-
-
-def _duration(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
 
 
 @contextlib.contextmanager
 def terminal_board(wanted: bool | None, n_runs: int, jobs: int) -> Iterator[Board]:
     """A board that draws on stderr if that is a terminal (or if wanted), else a silent one."""
-    if wanted is False or (wanted is None and not sys.stderr.isatty()):
+    if not is_drawn(wanted):
         yield Board(n_runs, jobs)
         return
-    from rich.console import Console
-    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
-    from rich.progress import Progress as Bars
-
-    # Labels are text, not markup: a bracket in one must not change the display.
-    columns = (TextColumn("{task.description}", markup=False), BarColumn(),
-               TextColumn("{task.fields[text]}", markup=False), TimeElapsedColumn())  # fmt: skip
-    with Bars(*columns, console=Console(stderr=True), transient=True) as bars:
+    with live_bars() as bars:
         yield Board(n_runs, jobs, bars)

@@ -2,37 +2,45 @@
 
 import argparse
 import shlex
+import sys
 import warnings
-from statistics import fmean
+from math import fsum
 from typing import TYPE_CHECKING, Any
 
-from adfs.cli import delays, options, output, pictures
+from adfs.cli import delays, html_report, layout, options, output, pictures, progress, terminal
+from adfs.cli.kinds import Whole, names
+from adfs.cli.parser import add_command
+from adfs.cli.settings import add_settings
 from adfs.cli.signals import SIGNALS
 
 if TYPE_CHECKING:
     from adfs.bench.comparison import Comparison
+    from adfs.bench.table import Table
 
 FAILED = 1
 
 EXAMPLE = """\
 examples:
-  adfs compare a9a --nodes 9 --sigma 0.1 --algorithms adfs,adfs:paper
-  adfs compare a9a --algorithms adfs,msda,dsba:theory --seeds 5 --jobs 2 --out results
-  adfs compare a9a --nodes 4 --speed 1,1,1,10 --delay-law pareto --delay-shape 1.5
+  adfs compare breast-cancer --nodes 9 --sigma 0.1 --algorithms adfs,adfs:paper
+  adfs compare breast-cancer --algorithms adfs,msda,dsba:theory --seeds 3 --jobs 2 --out results
+  adfs compare breast-cancer --nodes 4 --speed 1,1,1,10 --delay-law pareto --delay-shape 1.5
+  adfs compare --config comparison.toml --json
 
 Suboptimality is measured against an optimum that is certified by its duality gap, never against
 the best curve. In the table, '> x' says that a run ended at x without reaching the accuracy, and
 '-' that runs stopped at --tol before trying. With --out, what is finished is kept: the same
-command again goes on where it was interrupted, and computes nothing twice.
-exit codes: 0 done, whether or not tol was reached, 2 bad input, 130 and 143 interrupted."""
+command again goes on where it was interrupted, and computes nothing twice. Exit codes: 0 done,
+whether or not tol was reached, 2 bad input, 1 the program or its surroundings failed, 130 and 143
+interrupted."""
 
 
 def add_parser(commands: Any) -> None:
     """Declare the command."""
-    parser = options.add_command(
+    parser = add_command(
         commands, "compare", run, help="compare algorithms on one problem, by time to accuracy",
         description="Run several algorithms on one problem and one network, and print how long "
-        "each takes to come within 1e-2, 1e-4, 1e-6 and 1e-8 of the certified optimum.",
+        "each takes to come within 1e-2, 1e-4, 1e-6 and 1e-8 of the certified optimum: in the "
+        "idealized time of the network, or in iterations, passes, messages, bytes or seconds.",
         epilog=EXAMPLE,
     )  # fmt: skip
     parser.add_argument("data", metavar="DATA", help=options.DATA_HELP)
@@ -40,24 +48,26 @@ def add_parser(commands: Any) -> None:
     delays.add_delays(parser)
     _add_runs(parser)
     _add_files(parser)
+    add_settings(parser)
 
 
 def _add_runs(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("the runs")
     group.add_argument(
         "--algorithms",
+        type=names,
         metavar="A,B,C",
         help="names from `adfs info`, with a rule for the parameters as in dsba:theory if it is "
         "not to be tuned (default: all that take the problem; the table says which do not)",
     )
     group.add_argument(
         "--seeds",
-        type=options.whole(1),
+        type=Whole(1),
         default=1,
         metavar="K",
         help="number of seeds, from --seed on; the table shows medians (default 1)",
     )
-    options.add_seed(group)  # type: ignore[arg-type]
+    options.add_seed(group)
     group.add_argument(
         "--tol",
         type=float,
@@ -72,13 +82,22 @@ def _add_runs(parser: argparse.ArgumentParser) -> None:
         metavar="X",
         help="most idealized time of a run (default: 5 times what adfs needs, if it takes part)",
     )
-    group.add_argument("--time-limit", type=float, metavar="S", help="most seconds of a run")
     group.add_argument(
-        "--max-iter", type=options.whole(0), metavar="N", help="most events of a run"
+        "--time-limit",
+        type=float,
+        metavar="S",
+        help="most seconds of a run in its loop (default: no limit)",
+    )
+    group.add_argument(
+        "--max-iter",
+        type=Whole(0),
+        metavar="N",
+        help="most events of a run, or rounds of a synchronous method (default: well beyond what "
+        "theory needs for --tol)",
     )
     group.add_argument(
         "--jobs",
-        type=options.whole(1),
+        type=Whole(1),
         default=1,
         metavar="N",
         help="runs at a time; wall times are only clean with 1, since runs that share a machine "
@@ -94,6 +113,7 @@ def _add_files(parser: argparse.ArgumentParser) -> None:
         help="folder for config, traces, tables and pictures; finished runs in it are not "
         "computed again",
     )
+    html_report.add_report(group)
     group.add_argument(
         "--axis",
         choices=options.AXES,
@@ -101,7 +121,7 @@ def _add_files(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help=f"of table and picture: {', '.join(options.AXES)} (default idealized_time)",
     )
-    options.add_json(group)  # type: ignore[arg-type]
+    options.add_json(group)
     group.add_argument("--quiet", action="store_true", help="no progress and no table")
 
 
@@ -109,50 +129,55 @@ def run(args: argparse.Namespace) -> int:
     """Check, load, compare, print."""
     from adfs.cli.data import build_problem
 
-    names = _check(args)
-    comparison = _compare(args, names, build_problem(args))
+    _check(args)
+    problem = build_problem(args)
+    comparison = _compare(args, problem)
+    unwritten = html_report.save_comparison(args, problem, comparison)
     if args.json:
         output.emit_json(_record(args, comparison))
     elif not args.quiet:
         output.emit(_summary(args, comparison))
-    for failure in comparison.failures:
+    for failure in (*comparison.failures, *unwritten):
         output.complain(failure, FAILED)
     if comparison.interrupted:
         return output.complain(_how_to_go_on(args, comparison), 128 + (comparison.signal or 2))
-    return FAILED if comparison.failures else 0
+    return FAILED if comparison.failures or unwritten else 0
 
 
-def _check(args: argparse.Namespace) -> list[str] | None:
-    """Everything that can be refused before a sample is read; the names that were given."""
+def _check(args: argparse.Namespace) -> None:
+    """Everything that can be refused before a sample is read."""
     from adfs.bench.contenders import choose_contenders
     from adfs.bench.folder import check_place
     from adfs.runtime.stopping import Stopping
 
     Stopping(args.tol, args.max_iter, args.time_limit, args.clock_limit, "suboptimality")
     delays.read_delays(args)
-    names = None if args.algorithms is None else [n.strip() for n in args.algorithms.split(",")]
-    choose_contenders(names, args.loss)
+    choose_contenders(args.algorithms, args.loss)
     if args.out is not None:
         check_place(args.out)
-    return names
+    html_report.check_comparison(args)
 
 
-def _compare(args: argparse.Namespace, names: list[str] | None, problem: Any) -> "Comparison":
+def _compare(args: argparse.Namespace, problem: Any) -> "Comparison":
     from adfs.bench.compare import UnsavedWarning, compare
+    from adfs.runtime.stopping import Stopping
 
+    limits = Stopping(args.tol, args.max_iter, args.time_limit, measure="suboptimality")
+    lines = progress.RunLines(limits) if progress.are_lines_wanted(args) else None
+    look = progress.both(args.leaving.repeat, lines)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnsavedWarning)  # said at the end, as complaints
         return compare(
-            problem, names, args.tol, _mean(args.tau), args.clock,
+            problem, args.algorithms, args.tol, _mean(args.tau), args.clock,
             delays.read_delays(args), args.seed, args.seeds,
             args.clock_limit, args.time_limit, args.max_iter, args.jobs, args.out,
-            progress=False if args.quiet else None, callback=args.leaving.repeat,
+            progress=False if args.quiet else None, callback=look,
             signals=SIGNALS, axis=args.axis, command=shlex.join(["adfs", *args.command_line]),
         )  # fmt: skip
 
 
 def _mean(tau: float | list[float]) -> float:
-    return fmean(tau) if isinstance(tau, list) else tau
+    return fsum(tau) / len(tau) if isinstance(tau, list) else tau
 
 
 def _record(args: argparse.Namespace, comparison: "Comparison") -> dict[str, Any]:
@@ -165,12 +190,15 @@ def _record(args: argparse.Namespace, comparison: "Comparison") -> dict[str, Any
         "config": comparison.config,
         "data": args.data,
         "out": args.out,
+        "report": args.report,
     }
 
 
 def _summary(args: argparse.Namespace, comparison: "Comparison") -> str:
     """The table, and where the rest is."""
-    text = str(comparison.table(axis=args.axis)) if comparison.records else ""
+    text = _table(comparison.table(axis=args.axis)) if comparison.records else ""
+    if args.report is not None:
+        text += f"report: {args.report}\n"
     if args.out is None:
         return text
     reused = sum(record.reused for record in comparison.records)
@@ -179,6 +207,18 @@ def _summary(args: argparse.Namespace, comparison: "Comparison") -> str:
     if not pictures.have_matplotlib():
         text += f"no picture: {pictures.MISSING}\n"
     return text
+
+
+def _table(table: "Table") -> str:
+    """The table as it prints itself, or a block a row where a terminal is too narrow for it."""
+    text, room = str(table), terminal.columns(sys.stdout)
+    title, *lines = text.splitlines()
+    if room is None or max(map(len, lines[: len(table) + 1])) <= room:
+        return text
+    headers = ["algorithm", *(f"{accuracy:.0e}" for accuracy in table.accuracies), "status"]
+    rows = [[row.label, *(cell.text for cell in row.cells), row.status] for row in table]
+    notes = "".join(f"{note}\n" for note in table.notes)
+    return f"{title}\n\n{layout.table(headers, rows)}\n{notes}"
 
 
 def _how_to_go_on(args: argparse.Namespace, comparison: "Comparison") -> str:

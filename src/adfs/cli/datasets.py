@@ -3,11 +3,14 @@
 import argparse
 from typing import Any
 
-from adfs.cli import options, output
+from adfs.cli import layout, options, output
+from adfs.cli.parser import add_command
 
 EXAMPLE = """\
-example:
+examples:
+  adfs datasets
   ADFS_DATA=~/libsvm adfs datasets
+  adfs datasets --json
 
 A name is looked for in the folder ADFS_DATA, then in the cache (ADFS_CACHE, else ~/.cache/adfs),
 else downloaded when it is first used."""
@@ -15,9 +18,11 @@ else downloaded when it is first used."""
 
 def add_parser(commands: Any) -> None:
     """Declare the command."""
-    parser = options.add_command(
+    parser = add_command(
         commands, "datasets", run, help="list the data sets known by name",
-        description="List the data sets that can stand for DATA.", epilog=EXAMPLE,
+        description="List the data sets whose names can stand for DATA: their size, their task, "
+        "and the file in which they were found, if they are on disk.",
+        epilog=EXAMPLE,
     )  # fmt: skip
     options.add_json(parser)
 
@@ -36,7 +41,7 @@ def run(args: argparse.Namespace) -> int:
         for set_, path in found
     ]  # fmt: skip
     headers = ("name", "rows", "features", "task", "where", "what")
-    output.emit(output.table(headers, rows, right=(1, 2)))
+    output.emit(layout.table(headers, rows, right=(1, 2)))
     return 0
 
 

@@ -4,6 +4,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from adfs.cli import options
+from adfs.cli.kinds import Whole, numbers
 
 if TYPE_CHECKING:
     from adfs.schedule.delays import Delays
@@ -14,14 +15,14 @@ def add_delays(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("the time model")
     group.add_argument(
         "--tau",
-        type=options.numbers,
+        type=numbers,
         default=5.0,
         metavar="T",
         help="time of one communication, or one an edge: 5,5,2 (default 5)",
     )
     group.add_argument(
         "--speed",
-        type=options.numbers,
+        type=numbers,
         default=1.0,
         metavar="S",
         help="time of one local update, or one a node: 1,1,10 (default 1)",
@@ -46,7 +47,7 @@ def add_delays(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--delay-seed",
-        type=options.whole(0),
+        type=Whole(0),
         default=0,
         metavar="K",
         help="seed of the law (default 0)",

@@ -4,11 +4,14 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from adfs.cli import options, output, pictures
+from adfs.cli import layout, options, output, pictures
+from adfs.cli.parser import add_command
+from adfs.cli.signals import SIGNALS
 from adfs.errors import DataError
 
 if TYPE_CHECKING:
     from adfs.problems.finite_sum import Problem
+    from adfs.runtime.model import Model
     from adfs.runtime.solve import Result
 
 SIDE, C, TAU, TOL = 3, 1.0, 5.0, 1e-8
@@ -16,11 +19,12 @@ SIDE, C, TAU, TOL = 3, 1.0, 5.0, 1e-8
 
 def add_parser(commands: Any) -> None:
     """Declare the command; without ``help`` it stays out of the list of commands."""
-    parser = options.add_command(
+    parser = add_command(
         commands, "demo", run,
         description="Train logistic regression on scikit-learn's breast cancer data over a 3x3 "
-        "grid, and draw how it converged.",
-        epilog="example:\n  adfs demo --out demo-out",
+        "grid to a relative gap of 1e-8, and write the model, the trace and a picture of how it "
+        "converged.",
+        epilog="examples:\n  adfs demo\n  adfs demo --out demo-out --json",
     )  # fmt: skip
     parser.add_argument(
         "--out",
@@ -28,29 +32,55 @@ def add_parser(commands: Any) -> None:
         metavar="DIR",
         help="folder for model.npz, trace.csv and convergence.png (default demo-out)",
     )
+    options.add_json(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Train, write, draw, print."""
-    from adfs.cli.metrics import measure, phrase
-    from adfs.runtime.model import Model, linear_scores
+    from adfs.runtime.model import Model
     from adfs.runtime.solve import solve
 
     folder = _folder(args.out)
     X, y = _samples()
     problem = _problem(X, y)
-    output.emit(f"Breast cancer data, {len(y)} samples x {X.shape[1]} features, on a "
-                f"{SIDE}x{SIDE} grid of nodes; C = {C:g}, tau = {TAU:g}.\n")  # fmt: skip
+    if not args.json:
+        output.emit(f"Breast cancer data, {len(y)} samples x {X.shape[1]} features, on a "
+                    f"{SIDE}x{SIDE} grid of nodes; C = {C:g}, tau = {TAU:g}.\n")  # fmt: skip
     problem.optimum()  # makes the distance to it known to the trace
-    result = solve(problem, tol=TOL, tau=TAU, evaluate_every=2_000)  # a smooth curve
+    result = solve(
+        problem, tol=TOL, tau=TAU, evaluate_every=2_000, callback=args.leaving.repeat,
+        signals=SIGNALS,
+    )  # fmt: skip
     model = Model.from_result(result, problem, command="adfs demo")
     output.write(str(folder / "model.npz"), model.to_bytes())
     with output.writing(str(folder / "trace.csv")) as place:
         result.trace.to_csv(place)
-    quality = phrase(*measure(model, linear_scores(X, result.theta), y))
-    output.emit(output.facts(_lines(result, quality, folder)))
-    output.emit(_picture(result, folder))
-    return 0 if result.status == "converged" else 3
+    _tell(args, result, model, folder, (X, y))
+    return _exit_code(result)
+
+
+def _tell(
+    args: argparse.Namespace, result: "Result", model: "Model", folder: Path, samples: Any
+) -> None:
+    """Draw the picture; print everything, in words or as JSON."""
+    from adfs.cli.metrics import measure, phrase
+    from adfs.runtime.model import linear_scores
+
+    X, y = samples
+    quality = measure(model, linear_scores(X, result.theta), y)
+    picture = _picture(result, folder)
+    if args.json:
+        output.emit_json(_record(result, quality, folder, picture))
+        return
+    output.emit(layout.facts(_lines(result, phrase(*quality), folder)))
+    output.emit(f"picture: {picture}\n" if picture else f"no picture: {pictures.MISSING}\n")
+
+
+def _exit_code(result: "Result") -> int:
+    if result.status == "converged":
+        return 0
+    code = 3 if result.signal is None else 128 + result.signal
+    return output.complain(f"{result.status} before the end; what exists was kept.", code)
 
 
 def _folder(name: str) -> Path:
@@ -100,10 +130,34 @@ def _lines(result: "Result", quality: str, folder: Path) -> list[tuple[str, str]
     ]  # fmt: skip
 
 
-def _picture(result: "Result", folder: Path) -> str:
-    """Draw the run; where that cannot be done, say what is missing."""
+def _record(
+    result: "Result", quality: tuple[str, float], folder: Path, picture: str | None
+) -> dict[str, Any]:
+    """The same in plain values."""
+    last = result.trace.last()
+    return {
+        "status": result.status,
+        "objective": result.objective,
+        "duality_gap": result.duality_gap,
+        "relative_gap": result.relative_gap,
+        "tol": TOL,
+        "train": dict([quality]),
+        "iterations": result.iterations,
+        "idealized_time": result.idealized_time,
+        "wall_time": result.wall_time,
+        "setup_time": result.setup_time,
+        **{name: last[name] for name in ("n_prox", "n_comm")},
+        "gain_over_paper": result.parameters.gain,
+        "model": str(folder / "model.npz"),
+        "trace": str(folder / "trace.csv"),
+        "picture": picture,
+    }
+
+
+def _picture(result: "Result", folder: Path) -> str | None:
+    """Draw the run; the file, or None where matplotlib is missing."""
     if not pictures.have_matplotlib():
-        return f"no picture: {pictures.MISSING}\n"
+        return None
     from adfs.plots.convergence import draw_convergence
 
     ax = pictures.new_axes(8.0, 5.0)
@@ -111,4 +165,4 @@ def _picture(result: "Result", folder: Path) -> str:
     ax.set_title("ADFS on breast cancer data, 3x3 grid", loc="left", fontweight="bold")
     path = folder / "convergence.png"
     pictures.save(ax.figure, str(path), "png")
-    return f"picture: {path}\n"
+    return str(path)

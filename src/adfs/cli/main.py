@@ -11,21 +11,32 @@ from collections.abc import Sequence
 import adfs
 from adfs.cli import (
     compare,
+    completion,
     datasets,
     demo,
     info,
-    options,
     output,
     predict,
     reproduce,
     schedule,
+    settings,
     train,
 )
+from adfs.cli.parser import Parser, leaf_of
 from adfs.cli.signals import Interrupted, Leaving
 from adfs.errors import AdfsError
 
-COMMANDS = (train, predict, compare, reproduce, schedule, datasets, info, demo)
+COMMANDS = (train, predict, compare, reproduce, schedule, datasets, info, completion, demo)
 FAILED, BAD_INPUT = 1, 2
+
+EXAMPLES = """\
+examples:
+  adfs train breast-cancer --nodes 9 --sigma 0.1 --tol 1e-8 --out model.npz
+  adfs predict model.npz breast-cancer > labels.txt
+  adfs compare breast-cancer --nodes 9 --sigma 0.1 --algorithms adfs,msda
+
+`adfs COMMAND --help` explains a command. Exit codes: 0 converged or done, 2 bad input, 3 stopped
+before tol, 1 the program or its surroundings failed, 130 and 143 interrupted."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -34,9 +45,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         with Leaving() as leaving:
             args = _parse(arguments)
-            args.command_line, args.leaving = arguments, leaving
-            code: int = args.run(args)
-            return code
+            args.leaving = leaving
+            return settings.run_and_save(args)
     except SystemExit as stop:
         return int(stop.code or 0)
     except AdfsError as error:
@@ -59,20 +69,31 @@ def _complain(error: Exception, message: object, code: int) -> int:
 
 def _parse(arguments: list[str]) -> argparse.Namespace:
     """Arguments of the command they name; leftovers are refused by that command's own parser."""
-    args, unknown = _parser().parse_known_args(arguments)
+    if not arguments:
+        build().print_help()
+    leaf, words = leaf_of(build(), arguments)
+    try:
+        command_line = arguments[: len(arguments) - len(words)] + settings.expand(leaf, words)
+    except (AdfsError, OSError) as error:
+        from adfs.launch.launcher import rank_by_environment
+
+        # All ranks of a job read the file; one is enough to say what is wrong with it.
+        error.spoken_by_another = bool(rank_by_environment())  # type: ignore[union-attr]
+        raise
+    args, unknown = build().parse_known_args(command_line)
     if unknown:
         args.parser.error(f"unrecognized arguments: {' '.join(unknown)}")
+    args.command_line = command_line
     return args
 
 
-def _parser() -> options.Parser:
-    parser = options.Parser(
+def build() -> Parser:
+    """The parser of all commands."""
+    parser = Parser(
         prog="adfs",
         description="Train regularised linear models over a network of nodes, to a duality gap "
         "you can trust.",
-        epilog="example:\n  adfs train a9a --nodes 9 --sigma 0.1 --tol 1e-8 --out model.npz\n"
-        "  adfs predict model.npz a9a.t > labels.txt\n\n"
-        "`adfs COMMAND --help` explains a command.",
+        epilog=EXAMPLES,
     )
     parser.add_argument("--version", action="version", version=f"adfs {adfs.__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", dest="command", required=True)

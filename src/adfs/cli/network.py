@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from adfs.cli import output
+from adfs.cli import layout, output
 
 HEADERS = ("features", "proximal step", "exchange", "slowest pair", "tau")
 
@@ -28,7 +28,7 @@ def text(found: dict[str, Any]) -> str:
     """The table, the fit, and how to use them."""
     rows = [_cells(row) for row in found["sizes"]]
     return (
-        _heading(found) + "\n" + output.table(HEADERS, rows, right=range(len(HEADERS))) + "\n"
+        _heading(found) + "\n" + layout.table(HEADERS, rows, right=range(len(HEADERS))) + "\n"
         f"exchange = {found['latency_us']:.3g} us + 8 (features + 1) bytes / "
         f"{_bandwidth(found['bandwidth_gb_s'])}, off by at most {100 * found['fit_error']:.0f} %\n"
         + _advice(found["sizes"][0])

@@ -1,13 +1,13 @@
-"""Arguments that several commands share, and a parser whose complaints are one line.
+"""Arguments that several commands share.
 
 Lists of names are written out here so that ``adfs --help`` imports no arithmetic; a test holds
 them equal to the registries.
 """
 
 import argparse
-import re
-from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any
+
+from adfs.cli.kinds import Whole
 
 LOSSES = (
     "logistic", "squared", "squared_hinge", "smoothed_hinge", "huber", "hinge", "absolute",
@@ -24,64 +24,6 @@ DATA_HELP = (
     "a LIBSVM file (plain, .gz, .bz2, .xz), a .npz file with X and y, a name from "
     "`adfs datasets`, or a pattern holding {node} (from 0) with one file a node"
 )
-
-
-class Parser(argparse.ArgumentParser):
-    """Refuses in one line that ends with the way out; flags are never abbreviated."""
-
-    def __init__(self, **keywords: Any) -> None:
-        keywords.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
-        keywords.setdefault("allow_abbrev", False)
-        super().__init__(**keywords)
-        # argparse takes -1e-3 and -inf for flags, and then misses the number it was given.
-        self._negative_number_matcher = re.compile(r"^-(\d|\.\d|inf$|nan$)")
-
-    def error(self, message: str) -> NoReturn:
-        """One line on stderr, exit code 2."""
-        line = " ".join(f"adfs: {message}; see `{self.prog} --help`.".split())
-        self.exit(2, line + "\n")
-
-    def _print_message(self, message: str, file: Any = None) -> None:
-        """Where mpiexec started several of us, one is enough to say it."""
-        from adfs.launch.launcher import rank_by_environment
-
-        if not rank_by_environment():
-            super()._print_message(message, file)
-
-
-def add_command(
-    commands: Any, name: str, run: Callable[[argparse.Namespace], int], **keywords: Any
-) -> Parser:
-    """Parser of one command that ends in ``run``."""
-    parser: Parser = commands.add_parser(name, **keywords)
-    parser.set_defaults(run=run, parser=parser)
-    return parser
-
-
-def whole(least: int) -> Callable[[str], int]:
-    """Type of an argument: a whole number not below ``least``."""
-
-    def read(text: str) -> int:
-        try:
-            value = int(text)
-        except ValueError:
-            value = least - 1
-        if value < least:
-            raise argparse.ArgumentTypeError(f"{text!r} must be a whole number >= {least}")
-        return value
-
-    return read
-
-
-def numbers(text: str) -> float | list[float]:
-    """Type of an argument: a number, or several with commas between them."""
-    try:
-        values = [float(word) for word in text.split(",")]
-    except ValueError:
-        raise argparse.ArgumentTypeError(
-            f"{text!r} must be a number, or several such as 1,1,10"
-        ) from None
-    return values if "," in text else values[0]
 
 
 def add_problem(parser: argparse.ArgumentParser) -> None:
@@ -121,7 +63,7 @@ def add_problem(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--n-features",
-        type=whole(1),
+        type=Whole(1),
         metavar="D",
         help="number of columns (default: the largest index in the data)",
     )
@@ -133,7 +75,7 @@ def add_network(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("the network")
     group.add_argument(
         "--nodes",
-        type=whole(1),
+        type=Whole(1),
         metavar="N",
         help=f"number of nodes (default: the files of a {{node}} pattern, else {DEFAULT_NODES})",
     )
@@ -152,7 +94,7 @@ def add_network(parser: argparse.ArgumentParser) -> None:
         help="even (shuffled), contiguous, sorted (by label, not iid) or draw (m "
         "rows a node, overlap allowed) (default even)",
     )
-    group.add_argument("--m", type=whole(1), metavar="M", help="rows a node, for --partition draw")
+    group.add_argument("--m", type=Whole(1), metavar="M", help="rows a node, for --partition draw")
 
 
 def add_time(parser: argparse.ArgumentParser) -> None:
@@ -180,7 +122,7 @@ def add_clock(group: Any) -> None:
     )
 
 
-def add_rule(parser: argparse.ArgumentParser) -> None:
+def add_rule(parser: Any) -> None:
     """``--parameters``."""
     parser.add_argument(
         "--parameters",
@@ -193,17 +135,17 @@ def add_rule(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_seed(parser: argparse.ArgumentParser) -> None:
+def add_seed(parser: Any) -> None:
     """``--seed``."""
     parser.add_argument(
         "--seed",
-        type=whole(0),
+        type=Whole(0),
         default=0,
         metavar="K",
         help="the same seed gives the same bits (default 0)",
     )
 
 
-def add_json(parser: argparse.ArgumentParser) -> None:
+def add_json(parser: Any) -> None:
     """``--json``."""
     parser.add_argument("--json", action="store_true", help="print one JSON object instead")

@@ -1,14 +1,15 @@
-"""What commands say and write: lines, tables, JSON, and files that are whole or not there."""
+"""What commands say and write: lines, JSON, and files that are whole or not there."""
 
 import contextlib
 import json
+import math
 import os
 import sys
-import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from adfs.cli import terminal
 from adfs.errors import DataError
 
 
@@ -18,21 +19,35 @@ class OutputError(Exception):
 
 def complain(message: object, code: int) -> int:
     """One line on stderr; returns the exit code."""
-    with contextlib.suppress(OSError):
-        print("adfs: " + " ".join(str(message).split()), file=sys.stderr)
+    name = terminal.paint("adfs:", "bad", sys.stderr)
+    _say(f"{name} {' '.join(str(message).split())}")
     return code
 
 
 def note(message: str) -> None:
     """A remark on stderr, so that stdout stays what was asked for."""
-    print(message, file=sys.stderr)
+    _say(message)
+
+
+def _say(line: str) -> None:
+    """A line on stderr; where that is closed, nobody is left to be told."""
+    if sys.stderr is not None:
+        with contextlib.suppress(OSError, ValueError):
+            print(_encodable(line, sys.stderr), file=sys.stderr, flush=True)
+
+
+def _encodable(text: str, stream: Any) -> str:
+    """The text, with escapes for what the stream's encoding lacks."""
+    encoding = getattr(stream, "encoding", None) or "utf-8"
+    return text.encode(encoding, "backslashreplace").decode(encoding)
 
 
 def emit(text: str) -> None:
-    """Text on stdout; a reader who has gone away is no failure."""
-    encoding = sys.stdout.encoding or "utf-8"
+    """Text on stdout; a reader who has gone away, or was never there, is no failure."""
+    if sys.stdout is None:
+        return
     try:
-        sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
+        sys.stdout.write(_encodable(text, sys.stdout))
         sys.stdout.flush()
     except BrokenPipeError:
         _silence()
@@ -42,35 +57,25 @@ def emit(text: str) -> None:
 
 
 def emit_json(record: dict[str, Any]) -> None:
-    """One JSON object on stdout; numbers that JSON does not have must have become None."""
-    emit(json.dumps(record, allow_nan=False) + "\n")
+    """One JSON object on stdout; numbers that JSON does not have become null."""
+    emit(json.dumps(plain(record), allow_nan=False) + "\n")
+
+
+def plain(value: Any) -> Any:
+    """The value in what JSON has: what is not finite is None, tuples are lists."""
+    if isinstance(value, dict):
+        return {str(key): plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(each) for each in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
 
 
 def _silence() -> None:
     """Send the rest of stdout nowhere: Python would fail again when it flushes at its exit."""
     with open(os.devnull, "w") as nowhere:
         os.dup2(nowhere.fileno(), sys.stdout.fileno())
-
-
-def facts(pairs: Iterable[tuple[str, str]]) -> str:
-    """Lines ``name  text`` with the texts below each other."""
-    rows = list(pairs)
-    width = max(len(name) for name, _ in rows)
-    return "".join(f"{name:<{width}}  {text}\n" for name, text in rows)
-
-
-def table(headers: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> str:
-    """Aligned columns; those numbered in ``right`` lean to the right."""
-    lines = [list(headers), *map(list, rows)]
-    widths = [max(len(line[k]) for line in lines) for k in range(len(headers))]
-    shown = (
-        "  ".join(
-            cell.rjust(width) if k in right else cell.ljust(width)
-            for k, (cell, width) in enumerate(zip(line, widths, strict=True))
-        ).rstrip()
-        for line in lines
-    )
-    return "\n".join(shown) + "\n"
 
 
 def check_writable(flag: str, path: str | None) -> None:
@@ -96,6 +101,8 @@ def _fault(path: str) -> str | None:
         return "must be an ordinary file, not a device; choose another"
     if target.exists() and not os.access(target, os.W_OK):
         return "is write-protected; choose another file"
+    import tempfile
+
     # Writing a file whole needs a neighbour, so making one shows whether that will work.
     handle, neighbour = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     os.close(handle)

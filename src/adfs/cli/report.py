@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from adfs.cli import output
+from adfs.cli import layout
 from adfs.cli.metrics import measure, phrase, summed
 from adfs.problems.finite_sum import Problem
 from adfs.problems.shards import slice_rows
@@ -61,6 +61,7 @@ def record(
         "resumed": result.resumed,
         "out": args.out,
         "trace": args.trace,
+        "report": args.report,
     }
 
 
@@ -115,10 +116,12 @@ def summary(args: argparse.Namespace, record: dict[str, Any]) -> str:
         lines.append(("ranks", ranks_line(record["ranks"])))
     if record["resumed"] is not None:
         lines.append(("resumed", f"went on from position {record['resumed']}"))
-    written = [path for path in (args.out, args.trace, args.timeline) if path is not None]
+    written = [
+        path for path in (args.out, args.trace, args.report, args.timeline) if path is not None
+    ]
     if written:
         lines.append(("wrote", ", ".join(written)))
-    return output.facts(lines)
+    return layout.facts(lines)
 
 
 def parameters_line(record: dict[str, Any]) -> str:

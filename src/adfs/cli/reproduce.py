@@ -4,7 +4,10 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from adfs.cli import options, output, pictures
+from adfs.cli import options, output, pictures, progress
+from adfs.cli.kinds import Whole
+from adfs.cli.parser import add_command
+from adfs.cli.settings import add_settings
 from adfs.cli.signals import SIGNALS
 from adfs.errors import DataError
 from adfs.reproduce.catalogue import ALL, CATALOGUE, names_of
@@ -19,20 +22,23 @@ examples:
   adfs reproduce theorem-2
   adfs reproduce figure-3b --out results
   adfs reproduce all --quick
+  adfs reproduce theorem-2 --quick --json
 
 Each name prints its setting, what the paper claims, what was measured, and whether the claim holds:
 yes, no or partly, decided from the numbers. Figures need the real data (ADFS_DATA, see
 `adfs datasets`); with --quick, generated data serve where a set is not on disk. Ctrl-C keeps what
-is finished."""
+is finished. Exit codes: 0 done, whether or not the claims hold, 2 bad input, 1 the program or its
+surroundings failed, 130 and 143 interrupted."""
 
 
 def add_parser(commands: Any) -> None:
     """Declare the command."""
     width = max(map(len, CATALOGUE))
     listed = "\n".join(f"  {name:<{width}}  {entry.about}" for name, entry in CATALOGUE.items())
-    parser = options.add_command(
+    parser = add_command(
         commands, "reproduce", run, help="measure the paper's results again",
-        description=f"Measure a result of the paper again and say whether it holds.\n\nnames:\n"
+        description=f"Measure a result of the paper again, print it beside what the paper "
+        f"claims, and say whether the claim holds.\n\nnames:\n"
         f"{listed}\n  {ALL:<{width}}  every one of them",
         epilog=EXAMPLE,
     )  # fmt: skip
@@ -48,13 +54,14 @@ def add_parser(commands: Any) -> None:
     )
     parser.add_argument(
         "--jobs",
-        type=options.whole(1),
+        type=Whole(1),
         default=JOBS,
         metavar="N",
         help=f"threads; results are the same (default {JOBS})",
     )
     options.add_json(parser)
     parser.add_argument("--quiet", action="store_true", help="no progress and no report")
+    add_settings(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -115,7 +122,10 @@ def _reproduce(args: argparse.Namespace, name: str) -> tuple["Report", int | Non
     function = CATALOGUE[name].load()
     with Interrupts(SIGNALS) as interrupts, terminal_progress(name, args.quiet) as show:
         args.leaving.repeat()
-        order = Order(args.quick, args.jobs, folder, interrupts, show, args.quiet)
+        look = None
+        if progress.are_lines_wanted(args):
+            show, look = progress.ShareLines(name), progress.RunLines()
+        order = Order(args.quick, args.jobs, folder, interrupts, show, args.quiet, look)
         report = function(order)
     return report, interrupts.received
 

@@ -4,7 +4,10 @@ import argparse
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from adfs.cli import options, output, timeline
+from adfs.cli import layout, options, output, timeline
+from adfs.cli.kinds import Whole
+from adfs.cli.parser import add_command
+from adfs.cli.settings import add_settings
 from adfs.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -17,30 +20,38 @@ FIRST_EVENTS = 10
 EXAMPLE = """\
 examples:
   adfs schedule sample --graph ring --nodes 8 --p-comm 0.3 --events 1000 --out s.npz
-  adfs schedule sample a9a --nodes 9 --sigma 0.1 --events 100000 --out s.npz
   adfs schedule show s.npz
   adfs schedule times s.npz --tau 5 --delay-law exponential
   adfs schedule timeline s.npz --tau 5 --last 40 --out timeline.png --chrome timeline.json"""
+
+SAMPLE_EXAMPLES = """\
+examples:
+  adfs schedule sample --graph ring --nodes 8 --p-comm 0.3 --events 1000 --out s.npz
+  adfs schedule sample breast-cancer --nodes 9 --sigma 0.1 --events 10000 --seed 1 --json"""
 
 
 def add_parser(commands: Any) -> None:
     """Declare the command and its four verbs."""
     parser = commands.add_parser(
         "schedule", help="draw, show, time and picture a schedule",
-        description="Work with schedules: which node computes, which edge communicates, when.",
+        description="Work with schedules: which node computes and which edge communicates, in "
+        "which order. A schedule is drawn from a seed, and can be timed and pictured under any "
+        "model of the network without running the algorithm.",
         epilog=EXAMPLE,
     )  # fmt: skip
     parser.set_defaults(parser=parser)
     verbs = parser.add_subparsers(metavar="VERB", dest="verb", required=True)
     _add_sample(verbs)
-    show = options.add_command(
+    show = add_command(
         verbs, "show", run_show, help="counts, shares and the first events",
-        description="Show what a schedule holds.", epilog="example:\n  adfs schedule show s.npz",
+        description="Show what a schedule file holds: how many events of which kind, on which "
+        "network, and the first of them as the paper writes them.",
+        epilog="examples:\n  adfs schedule show s.npz\n  adfs schedule show s.npz --first 3 --json",
     )  # fmt: skip
     show.add_argument("file", metavar="FILE", help="a schedule file")
     show.add_argument(
         "--first",
-        type=options.whole(0),
+        type=Whole(0),
         default=FIRST_EVENTS,
         metavar="N",
         help=f"how many events to list (default {FIRST_EVENTS})",
@@ -51,33 +62,35 @@ def add_parser(commands: Any) -> None:
 
 
 def _add_sample(verbs: Any) -> None:
-    sample = options.add_command(
+    sample = add_command(
         verbs, "sample", run_sample, help="draw a schedule from a seed",
-        description="Draw a schedule: with the parameters that suit a DATA, or with equal "
-        "probabilities and a share --p-comm of communications.",
-        epilog="example:\n  adfs schedule sample --graph grid --nodes 9 --p-comm 0.2 "
-        "--events 1000 --out s.npz",
+        description="Draw a schedule from a seed: with the parameters that suit a DATA, or without "
+        "DATA with equal probabilities and a share --p-comm of communications.",
+        epilog=SAMPLE_EXAMPLES,
     )  # fmt: skip
     sample.add_argument("data", metavar="DATA", nargs="?", help=options.DATA_HELP)
     options.add_problem(sample)
     options.add_time(sample)
-    options.add_rule(sample)
-    sample.add_argument(
+    group = sample.add_argument_group("the schedule")
+    options.add_rule(group)
+    group.add_argument(
         "--p-comm",
         type=float,
         metavar="P",
         help="share of communications (default: what the rule says; 0.5 without DATA)",
     )
-    sample.add_argument(
+    group.add_argument(
         "--events",
-        type=options.whole(1),
+        type=Whole(1),
         default=1000,
         metavar="N",
         help="number of events (default 1000)",
     )
-    options.add_seed(sample)
-    sample.add_argument("--out", metavar="FILE", help="write the schedule here (.npz)")
-    options.add_json(sample)
+    options.add_seed(group)
+    files = sample.add_argument_group("files and words")
+    files.add_argument("--out", metavar="FILE", help="write the schedule here (.npz)")
+    options.add_json(files)
+    add_settings(sample)
 
 
 def run_sample(args: argparse.Namespace) -> int:
@@ -162,7 +175,7 @@ def _show(args: argparse.Namespace, schedule: "Schedule", first: int) -> None:
     ]
     if getattr(args, "out", None):
         lines.append(("wrote", args.out))
-    output.emit(output.facts(lines))
+    output.emit(layout.facts(lines))
 
 
 def _record(schedule: "Schedule", first: int) -> dict[str, Any]:

@@ -4,7 +4,10 @@ import argparse
 import json
 from typing import TYPE_CHECKING, Any
 
-from adfs.cli import delays, options, output, pictures
+from adfs.cli import delays, layout, options, output, pictures
+from adfs.cli.kinds import Whole
+from adfs.cli.parser import add_command
+from adfs.cli.settings import add_settings
 from adfs.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -13,44 +16,61 @@ if TYPE_CHECKING:
 WINDOW = 60
 BLOCK = 1 << 16
 
+TIMES_EXAMPLES = """\
+examples:
+  adfs schedule times s.npz --tau 5 --delay-law exponential
+  adfs schedule times s.npz --speed 1,1,10,1,1,1,1,1
+  adfs schedule times s.npz --clock rendezvous --json"""
+
+TIMELINE_EXAMPLES = """\
+examples:
+  adfs schedule timeline s.npz --tau 3 --last 40 --out timeline.png
+  adfs schedule timeline s.npz --first 100 --last 200 --chrome timeline.json --json"""
+
 
 def add_times(verbs: Any) -> None:
     """Declare the verb."""
-    times = options.add_command(
+    times = add_command(
         verbs, "times", run_times, help="when each node is done, and how long it waited",
-        description="Time a schedule on a model of the network; nothing is computed.",
-        epilog="example:\n  adfs schedule times s.npz --tau 5 --speed 1,1,10,1",
+        description="Time a schedule on a model of the network: when each node is done, how long "
+        "it was busy and how long it waited. The algorithm is not run.",
+        epilog=TIMES_EXAMPLES,
     )  # fmt: skip
     times.add_argument("file", metavar="FILE", help="a schedule file")
     delays.add_delays(times)
     options.add_json(times)
+    add_settings(times)
 
 
 def add_timeline(verbs: Any) -> None:
     """Declare the verb."""
-    timeline = options.add_command(
+    timeline = add_command(
         verbs, "timeline", run_timeline, help="what each node does when, as a picture or a trace",
         description="Draw a window of a schedule as the paper's Figure 2, or write it for "
-        "chrome://tracing and ui.perfetto.dev.",
-        epilog="example:\n  adfs schedule timeline s.npz --tau 3 --last 40 --out timeline.png",
+        "chrome://tracing and ui.perfetto.dev: what each node does when, and when it waits.",
+        epilog=TIMELINE_EXAMPLES,
     )  # fmt: skip
     timeline.add_argument("file", metavar="FILE", help="a schedule file")
     delays.add_delays(timeline)
-    timeline.add_argument(
+    window = timeline.add_argument_group("the window")
+    window.add_argument(
         "--first",
-        type=options.whole(0),
+        type=Whole(0),
         default=0,
         metavar="N",
         help="first event of the window (default 0)",
     )
-    timeline.add_argument(
+    window.add_argument(
         "--last",
-        type=options.whole(1),
+        type=Whole(1),
         metavar="N",
         help=f"event before which the window ends (default: {WINDOW} after --first)",
     )
-    timeline.add_argument("--out", metavar="FILE", help="the picture (.png, .pdf or .svg)")
-    timeline.add_argument("--chrome", metavar="FILE", help="the trace (.json)")
+    files = timeline.add_argument_group("files and words")
+    files.add_argument("--out", metavar="FILE", help="the picture (.png, .pdf or .svg)")
+    files.add_argument("--chrome", metavar="FILE", help="the trace (.json)")
+    options.add_json(files)
+    add_settings(timeline)
 
 
 def run_times(args: argparse.Namespace) -> int:
@@ -69,7 +89,7 @@ def run_times(args: argparse.Namespace) -> int:
         (str(k), *(f"{values[k]:,.6g}" for values in columns.values()), f"{100 * idle[k]:.1f} %")
         for k in range(clock.n_nodes)
     ]
-    output.emit(output.table(("node", *columns, "idle"), rows, right=range(5)))
+    output.emit(layout.table(("node", *columns, "idle"), rows, right=range(5)))
     output.emit(f"makespan {clock.time:,.6g}, mean idle share {100 * idle.mean():.1f} %\n")
     return 0
 
@@ -91,6 +111,10 @@ def run_timeline(args: argparse.Namespace) -> int:
         _write_chrome(args.chrome, table)
     if args.out is not None:
         _draw(args.out, kind, table, schedule.n_nodes)
+    if args.json:
+        window = {"first": args.first, "last": last}  # as the flags count
+        output.emit_json({**window, "out": args.out, "chrome": args.chrome})
+        return 0
     written = ", ".join(path for path in (args.out, args.chrome) if path is not None)
     output.emit(f"events {args.first} to {last - 1}: wrote {written}\n")
     return 0

@@ -3,24 +3,21 @@
 import argparse
 import contextlib
 import shlex
-import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from adfs.cli import options, output
+from adfs.cli import options
 
 if TYPE_CHECKING:
     from adfs.distributed.execution import Execution
     from adfs.distributed.share import Share
+    from adfs.distributed.whole import Whole
     from adfs.intake.local_data import LocalData
     from adfs.launch.watch import Watch
     from adfs.launch.world import World
-    from adfs.runtime.course import Progress
     from adfs.runtime.model import Model, Vector
     from adfs.runtime.signals import Interrupts
     from adfs.runtime.solve import Result
-
-SECONDS_BETWEEN_LINES = 10.0
 
 
 @dataclass
@@ -28,6 +25,7 @@ class Outcome:
     """What a rank has when the ranks part; only rank 0 writes and prints."""
 
     rank: int
+    problem: "Whole | None"
     result: "Result"
     model: "Model | None"
     record: dict[str, Any] | None
@@ -40,11 +38,14 @@ def run(args: argparse.Namespace) -> int:
 
     if not is_supervised():
         return supervise(args.command_line)
-    from adfs.cli.train import finish
+    from adfs.cli.train_end import finish
 
     with contextlib.ExitStack() as listening:
         outcome = _train(args, listening)
-        return finish(args, outcome.result, outcome.model, outcome.record, outcome.execution)
+        return finish(
+            args, outcome.problem, outcome.result, outcome.model, outcome.record,
+            outcome.execution,
+        )  # fmt: skip
 
 
 def _train(args: argparse.Namespace, listening: contextlib.ExitStack) -> Outcome:
@@ -60,7 +61,8 @@ def _train_with(
     args: argparse.Namespace, watch: "Watch", listening: contextlib.ExitStack
 ) -> Outcome:
     from adfs.cli.signals import SIGNALS
-    from adfs.cli.train import check, check_outputs, load_test
+    from adfs.cli.train_checks import check, check_outputs
+    from adfs.cli.train_start import load_test
     from adfs.launch.peers import attempt
     from adfs.launch.world import World
     from adfs.runtime.signals import Interrupts
@@ -123,7 +125,7 @@ def _load(args: argparse.Namespace, world: "World") -> "tuple[Share, LocalData]"
 
 def _warm_start(args: argparse.Namespace, world: "World", share: "Share") -> "Vector | None":
     """Rank 0 reads the model; the others need not see its file."""
-    from adfs.cli.train import theta_of
+    from adfs.cli.train_start import theta_of
     from adfs.launch.peers import attempt
     from adfs.runtime.model import Model
 
@@ -147,7 +149,8 @@ def _solve(
     interrupts: "Interrupts",
 ) -> "tuple[Result, Execution]":  # fmt: skip
     from adfs.algorithms.base import Setting
-    from adfs.cli.train import checkpoints_of
+    from adfs.cli.progress import Lines
+    from adfs.cli.train_start import checkpoints_of
     from adfs.distributed.solve import Job, solve_on_ranks
     from adfs.runtime.stopping import Stopping
     from adfs.schedule.delays import Delays
@@ -159,35 +162,16 @@ def _solve(
     job = Job(
         timeout=args.timeout,
         checkpoints=checkpoints_of(args),
-        keep_spans=args.timeline is not None,
+        keep_spans=args.timeline is not None or args.report is not None,
         gather_thetas=args.out is not None,
     )
     callbacks = [args.leaving.repeat]
-    if world.rank == 0 and not args.quiet:
-        callbacks.append(Lines())
+    if world.rank == 0 and not args.quiet:  # what mpiexec passes on is no terminal
+        callbacks.append(Lines(stopping))
     return solve_on_ranks(
         world, share, args.algorithm, stopping, setting, theta, args.evaluate_every,
         tuple(callbacks), interrupts, job,
     )  # fmt: skip
-
-
-class Lines:
-    """Progress as a line now and then: what mpiexec passes on is no terminal."""
-
-    def __init__(self) -> None:
-        self._told: float | None = None
-
-    def __call__(self, progress: "Progress") -> None:
-        """Say where the run is, if nothing was said for a while; not at its start."""
-        now = time.monotonic()
-        if self._told is None:
-            self._told = now
-        elif now - self._told >= SECONDS_BETWEEN_LINES:
-            self._told = now
-            output.note(
-                f"{progress.wall_time:.0f} s: relative gap {progress.reading.relative_gap:.2g} "
-                f"after {progress.iteration:,} events"
-            )
 
 
 def _outcome(
@@ -206,6 +190,6 @@ def _outcome(
     train = report.on_training_data(share, model)
     every = gather_executions(world, execution)
     if world.rank:
-        return Outcome(world.rank, result, None, None, every)
+        return Outcome(world.rank, None, result, None, None, every)
     record = report.record(args, whole, result, model, train, test)
-    return Outcome(0, result, model, record, every)
+    return Outcome(0, whole, result, model, record, every)

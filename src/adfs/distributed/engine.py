@@ -7,10 +7,11 @@ where all ranks then stop.
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from adfs.algorithms.base import message_counts
 from adfs.distributed.collective import Sums, Underway
@@ -24,6 +25,7 @@ from adfs.runtime.evaluation import Reading, models, reading_steps
 from adfs.runtime.signals import Interrupts
 
 Outcome = tuple[Standing, Reading]
+ReadModels = Callable[[NDArray[np.float64]], Steps[Reading]]  # from the models of this rank's nodes
 
 
 class Engine:
@@ -49,6 +51,8 @@ class Engine:
         self.rank, self.course, self.carrier = rank, course, carrier
         self.sums, self.pulse, self.patience, self.keeper = sums, pulse, patience, keeper
         self.spans = spans
+        self.comms: list[Any] = []  # communicators of this run alone
+        self.reading: ReadModels | None = None
         self._started = time.perf_counter() - seconds
         self._aside = 0.0  # seconds of readings, which are no part of the run's time
 
@@ -135,7 +139,7 @@ class Engine:
         started = time.perf_counter()
         wall_time = self.wall_time
         with self.spans.of("reading"):
-            pending = Underway(self.sums, outcome_steps(self.rank, wall_time))
+            pending = Underway(self.sums, outcome_steps(self.rank, wall_time, self.reading))
             pending.poll()
         self._aside += time.perf_counter() - started
         return pending
@@ -166,8 +170,15 @@ class Engine:
         if keeper is not None:
             keeper.close(self.rank.share.peers)
 
+    def close(self) -> None:
+        """Give the communicators back: a library has some thousands, and programs run often."""
+        for comm in self.comms:
+            comm.Free()
 
-def outcome_steps(rank: Rank, wall_time: float) -> Steps[Outcome]:
+
+def outcome_steps(
+    rank: Rank, wall_time: float, read_models: ReadModels | None = None
+) -> Steps[Outcome]:
     """Where the run stands and what it is worth, from a copy of this moment."""
     share, algorithm, state = rank.share, rank.algorithm, rank.state
     outputs = models(algorithm, state)
@@ -175,7 +186,12 @@ def outcome_steps(rank: Rank, wall_time: float) -> Steps[Outcome]:
     position, told = rank.position, _facts(rank, wall_time)
     _, facts = yield Ask(0, 4, _given(told))
     with np.errstate(over="ignore", invalid="ignore"):  # told by the run's status
-        reading = yield from reading_steps(share, outputs, duals.__getitem__, share.total_sigma)
+        steps = (
+            reading_steps(share, outputs, duals.__getitem__, share.total_sigma)
+            if read_models is None
+            else read_models(outputs[0])
+        )
+        reading = yield from steps
     updates, exchanges = (int(total) for total in facts[:, 2:].sum(axis=0))
     standing = Standing(
         position, updates + exchanges, float(facts[:, 0].max()), float(facts[:, 1].max()),

@@ -18,7 +18,7 @@ from adfs.algorithms.base import (
 from adfs.checkpoints.store import Store
 from adfs.distributed.carriers import Carrier, make_carrier
 from adfs.distributed.collective import Sums
-from adfs.distributed.engine import Engine
+from adfs.distributed.engine import Engine, ReadModels
 from adfs.distributed.execution import Execution, account
 from adfs.distributed.patience import Patience
 from adfs.distributed.pulse import Pulse, beat_of
@@ -67,11 +67,13 @@ def solve_on_ranks(
     callbacks: tuple[Callback, ...] = (),
     interrupts: Interrupts | None = None,
     job: Job | None = None,
+    reading: ReadModels | None = None,
 ) -> tuple[Result, Execution]:
     """Minimise the whole problem's ``F``; every rank calls it with its own share.
 
     The result is the same on every rank, but for ``thetas``: all nodes' on rank 0 (unless the job
-    does not want them), a rank's own elsewhere.
+    does not want them), a rank's own elsewhere. ``reading`` says what models are worth, where that
+    is not the certificate of the problem.
     """
     started = time.perf_counter()
     job, interrupts = job or Job(), interrupts or Interrupts(())
@@ -91,12 +93,14 @@ def solve_on_ranks(
             skipped = dict.fromkeys((path, why) for each in told for path, why in each)
             job.checkpoints.announce(resumed, list(skipped))
     engine = _engine(world, rank, course, keeper, chosen.p_comm, seconds, job)
+    engine.reading = reading
     setup_time = time.perf_counter() - started
     world.limit = job.timeout
-    status, reading = engine.go(interrupts)
+    status, found = engine.go(interrupts)
+    engine.close()
     result = Result(
-        reading.theta, _thetas(world, share, reading.thetas, job), status, reading.objective,
-        reading.duality_gap, chosen, course.trace, name, _rule(setting), chosen.rho,
+        found.theta, _thetas(world, share, found.thetas, job), status, found.objective,
+        found.duality_gap, chosen, course.trace, name, _rule(setting), chosen.rho,
         float(setting.tau), setting.clock, setting.seed, setup_time, engine.pulse.signal or None,
         setting.schedule, resumed,
     )  # fmt: skip
@@ -121,15 +125,17 @@ def _engine(
 ) -> Engine:  # fmt: skip
     """Everything compiled, each kind of message with a communicator of its own."""
     mpi, share = world.mpi, rank.share
-    carrier = make_carrier(rank, mpi, world.comm.Dup(), job.carrier, job.keep_spans)
+    comms = [world.comm.Dup() for _ in range(3)]
+    carrier = make_carrier(rank, mpi, comms[0], job.carrier, job.keep_spans)
     _warm_up(rank, carrier)
     beat = beat_of(world.size, _numbers_per_event(world, share, p_comm))
     patience = Patience(job.timeout, lambda what: world.abort(sentence(world.watch.facts, what)))
-    return Engine(
-        rank, course, carrier, Sums(mpi, world.comm.Dup(), share.mapping),
-        Pulse(mpi, world.comm.Dup(), beat), patience, keeper, Spans(job.keep_spans, mpi.Wtime),
-        seconds,
+    engine = Engine(
+        rank, course, carrier, Sums(mpi, comms[1], share.mapping), Pulse(mpi, comms[2], beat),
+        patience, keeper, Spans(job.keep_spans, mpi.Wtime), seconds,
     )  # fmt: skip
+    engine.comms = comms
+    return engine
 
 
 def _account(world: World, share: Share, engine: Engine, resumed: int | None) -> Execution:
@@ -211,7 +217,7 @@ def _thetas(world: World, share: Share, own: NDArray[np.float64], job: Job) -> N
     """All nodes' models on rank 0, if they are wanted: n d numbers."""
     if not job.gather_thetas:
         return own
-    d = share.n_features
+    d = own.shape[1]
     counts = [len(share.mapping.nodes(rank)) * d for rank in range(world.size)]
     whole = np.empty(sum(counts)) if world.rank == 0 else None
     world.comm.Gatherv(np.ascontiguousarray(own), None if whole is None else [whole, counts])

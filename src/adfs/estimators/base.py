@@ -1,7 +1,7 @@
 """What all estimators share: their options, how rows become models, what a fit leaves behind."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,9 +12,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from adfs.errors import DataError
-from adfs.estimators.layout import lay_out
+from adfs.estimators.columns import as_one_array
+from adfs.estimators.company import Company
+from adfs.estimators.layout import Layout, lay_out
 from adfs.estimators.models import Matrix, Target, Vector, build_problems, train
-from adfs.estimators.options import Options, flag, positive
+from adfs.estimators.options import Options, flag, on_ranks, positive, read_options
 from adfs.runtime.model import linear_scores
 from adfs.runtime.solve import Result
 
@@ -33,6 +35,7 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]
     intercept_scaling: Any
     warm_start: Any
     tol: Any
+    engine: Any
     coef_: Matrix
     intercept_: Any
 
@@ -41,12 +44,30 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]
         tags.input_tags.sparse = True
         return tags
 
-    def _rows_and_targets(self, X: Any, y: Any, **needs: Any) -> tuple[Any, NDArray[Any]]:
+    def _settings(self, company: Company, judge: Callable[[], tuple[Any, ...]]) -> tuple[Any, ...]:
+        """The options, and what ``judge`` makes of the estimator's own parameters."""
+        options, own = company.each(lambda: (read_options(self), judge()))
+        if company.alone:
+            return options, *own
+        what = "Ranks that fit one model need the same parameters"
+        company.require_same(what, "call the same fit.", estimator=type(self).__name__)
+        given = {k: v for k, v in self.get_params(deep=False).items() if k != "verbose"}
+        company.require_same(what, "make them equal.", **given)
+        return company.each(lambda: on_ranks(options, company.peers)), *own
+
+    def _rows_and_targets(
+        self, X: Any, y: Any, company: Company, **needs: Any
+    ) -> tuple[Any, NDArray[Any]]:
         """Checked by scikit-learn: finite, of one length, CSR or C-contiguous."""
-        rows, targets = validate_data(
-            self, X, y, accept_sparse="csr", dtype=FLOATS, order="C", **self._needs, **needs
+        rows, targets = company.each(
+            lambda: validate_data(
+                self, X, y, accept_sparse="csr", dtype=FLOATS, order="C", **self._needs, **needs
+            )
         )
-        return rows, targets
+        return as_one_array(rows, getattr(self, "feature_names_in_", None), company), targets
+
+    def _lay_out(self, n_samples: int, groups: Any, options: Options, company: Company) -> Layout:
+        return lay_out(n_samples, self.n_nodes, self.graph, groups, options.seed, company)
 
     def _scores(self, X: Any) -> Matrix:
         """``X coef_^T + intercept_``, one column a model."""
@@ -58,28 +79,31 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _with_column(
         self, X: Any, targets: Sequence[Target], loss: str, sigma: float, options: Options,
-        groups: Any, unit: float = 1.0,
+        layout: Layout, company: Company, unit: float = 1.0,
     ) -> tuple[Matrix, Vector, list[Result]]:  # fmt: skip
         """Coefficients, intercepts and results of one model a target.
 
         The intercept is the weight of a constant column, ``intercept_scaling`` high, and is
         regularised like any other. ``unit`` is that of the targets: models come in multiples of it.
         """
-        scaling = positive("intercept_scaling", self.intercept_scaling, "try 1")
+        column, scaling = company.each(self._column)
         scaling = float(X.dtype.type(scaling))  # as the column holds it
-        column = flag("fit_intercept", self.fit_intercept)
         width = X.shape[1]
-        layout = lay_out(X.shape[0], self.n_nodes, self.graph, groups, options.seed)
-        last, starts = self._start(len(targets), width), None
+        last, starts = company.each(lambda: self._start(len(targets), width)), None
         if last is not None:
             parts = (last[0], last[1][:, None] / scaling)
             starts = np.hstack(parts if column else parts[:1]) / unit
         rows = with_constant(X, scaling) if column else X
         problems = build_problems(rows, targets, loss, sigma, layout)
-        results = train(problems, options, starts)
+        results = train(problems, options, same_start(starts, company))
         thetas = unit * np.array([result.theta for result in results])
         intercepts = scaling * thetas[:, width] if column else np.zeros(len(thetas))
         return thetas[:, :width], intercepts, results
+
+    def _column(self) -> tuple[bool, float]:
+        """Whether there is a constant column, and its height."""
+        scaling = positive("intercept_scaling", self.intercept_scaling, "try 1")
+        return flag("fit_intercept", self.fit_intercept), scaling
 
     def _start(self, n_models: int, width: int) -> tuple[Matrix, Vector] | None:
         """Where a warm start begins: the last fit's coefficients and intercepts."""
@@ -122,6 +146,15 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]
             ConvergenceWarning,
             stacklevel=4,
         )
+
+
+def same_start(starts: Any, company: Company) -> Any:
+    """Where a warm start begins, which has to be the same model on all ranks."""
+    company.require_same(
+        "warm_start=True goes on from one model on all ranks",
+        "fit all ranks together from the beginning.", start=starts,
+    )  # fmt: skip
+    return starts
 
 
 def with_constant(X: Any, height: float) -> Any:

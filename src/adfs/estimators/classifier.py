@@ -9,9 +9,18 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from adfs.errors import DataError
 from adfs.estimators.base import LinearEstimator
+from adfs.estimators.company import Company, company_of
+from adfs.estimators.layout import Layout
 from adfs.estimators.models import Target, Vector
-from adfs.estimators.options import positive, read_options
-from adfs.estimators.weights import check_class_weight, classes_of, n_models, sample_weights
+from adfs.estimators.options import positive
+from adfs.estimators.weights import (
+    check_class_weight,
+    check_labels,
+    classes_of,
+    n_models,
+    sample_weights,
+)
+from adfs.runtime.solve import Result
 
 
 class LinearClassifier(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
@@ -24,7 +33,9 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
         """The name of the loss."""
         raise NotImplementedError
 
-    def _weigh(self, classes: NDArray[Any], y: NDArray[Any], weights: Vector) -> list[Vector]:
+    def _weigh(
+        self, classes: NDArray[Any], y: NDArray[Any], weights: Vector, layout: Layout
+    ) -> list[Vector]:
         """Weights of all rows in each model's problem, those of the classes multiplied in."""
         raise NotImplementedError
 
@@ -45,27 +56,45 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):  # type: ignore[misc]
         -------
         self
         """
-        options, loss = read_options(self), self._loss()
-        sigma = 1.0 / positive("C", self.C, "the inverse of the regularisation; try 1")
-        check_class_weight(self.class_weight)
-        rows, labels = self._rows_and_targets(X, y)
-        check_classification_targets(labels)
-        weights = sample_weights(sample_weight, len(labels))
-        classes = classes_of(labels, weights)
-        self._check_same_classes(classes)
-        targets = self._targets(classes, labels, weights)
-        coef, intercept, results = self._with_column(rows, targets, loss, sigma, options, groups)
-        self.classes_, self.coef_, self.intercept_ = classes, coef, intercept
+        with company_of(self) as company:
+            classes, results = self._fit(X, y, sample_weight, groups, company)
         self._conclude(results, classes.tolist())
         return self
 
-    def _targets(self, classes: NDArray[Any], y: NDArray[Any], weights: Vector) -> list[Target]:
+    def _fit(
+        self, X: Any, y: Any, sample_weight: Any, groups: Any, company: Company
+    ) -> tuple[NDArray[Any], list[Result]]:
+        """What all ranks do together."""
+        options, loss, sigma = self._settings(company, self._what)
+        rows, labels = self._rows_and_targets(X, y, company)
+        company.each(lambda: check_classification_targets(labels))
+        weights = sample_weights(sample_weight, len(labels), company)
+        classes = classes_of(labels, weights, company)
+        company.each(lambda: self._check_classes(classes))
+        layout = self._lay_out(len(labels), groups, options, company)
+        targets = self._targets(classes, labels, weights, layout)
+        coef, intercept, results = self._with_column(
+            rows, targets, loss, sigma, options, layout, company
+        )
+        self.classes_, self.coef_, self.intercept_ = classes, coef, intercept
+        return classes, results
+
+    def _what(self) -> tuple[str, float]:
+        """Loss and total regularisation."""
+        check_class_weight(self.class_weight)
+        sigma = 1.0 / positive("C", self.C, "the inverse of the regularisation; try 1")
+        return self._loss(), sigma
+
+    def _targets(
+        self, classes: NDArray[Any], y: NDArray[Any], weights: Vector, layout: Layout
+    ) -> list[Target]:
         positives = classes[1:] if len(classes) == 2 else classes
         labels = [np.where(y == positive, 1.0, -1.0) for positive in positives]
-        heavy = self._weigh(classes, y, weights)
+        heavy = self._weigh(classes, y, weights, layout)
         return [Target(*pair) for pair in zip(labels, heavy, strict=True)]
 
-    def _check_same_classes(self, classes: NDArray[Any]) -> None:
+    def _check_classes(self, classes: NDArray[Any]) -> None:
+        check_labels(self.class_weight, classes)
         if not self.warm_start or not hasattr(self, "classes_"):
             return
         if not np.array_equal(self.classes_, classes):

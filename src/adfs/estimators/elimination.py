@@ -8,118 +8,179 @@ derivative by ``b`` to zero gives
     b = sum_j w_j (y_j - x_j . u) / sum_j w_j (1 - x_j . v).
 
 The denominator is the least of ``sum w (1 - x . v)^2 + alpha |v|^2``, so it is positive. Both
-models are trained by the same events, two numbers a sample and two vectors a message; only two
-sums of numbers go around beside them. A reading is that of the whole: with ``b`` eliminated, the
-objective ``G(theta) = min_b F(theta, b)`` is alpha-strongly convex, and
-``G - G* <= |grad G|^2 / (2 alpha)``.
+models are trained side by side as one of twice the width: each row is there twice, as ``(x, 0)``
+for the target ``y`` and as ``(0, x)`` for the target 1. Beside the messages only sums of a few
+numbers go around. A reading is that of the whole: with ``b`` eliminated, the objective
+``G(theta) = min_b F(theta, b)`` is alpha-strongly convex, and ``G - G* <= |grad G|^2 / (2 alpha)``.
 """
 
-import dataclasses
 import time
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
 
-from adfs.algorithms.base import Algorithm, Counts, Setting, get_algorithm
-from adfs.estimators.models import keepable, shareable, speaker
+from adfs.algorithms.base import Setting, get_algorithm
+from adfs.estimators.layout import Layout
+from adfs.estimators.models import Target, is_share, minimise_on_ranks, speaker
 from adfs.estimators.options import Options
 from adfs.problems.finite_sum import Problem
 from adfs.problems.shards import slice_rows
+from adfs.problems.sums import Ask, Part, Steps, alone
 from adfs.runtime.evaluation import Reading
 from adfs.runtime.runner import Run
 from adfs.runtime.signals import Interrupts
 from adfs.runtime.solve import Result, automatic, pace_of
 from adfs.schedule.delays import Delays
-from adfs.schedule.events import Events
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
 
-class Pair:
-    """Two algorithms that execute the same events; models side by side, ``(n_nodes, 2 d)``."""
-
-    def __init__(self, first: Algorithm[Any], second: Algorithm[Any]) -> None:
-        self.first, self.second = first, second
-
-    def init(self, theta: Vector | None = None) -> tuple[Any, Any]:
-        """Both from zero, or from the two halves of a model."""
-        if theta is None:
-            return self.first.init(), self.second.init()
-        half = len(theta) // 2
-        return self.first.init(theta[:half].copy()), self.second.init(theta[half:].copy())
-
-    def step(self, state: tuple[Any, Any], events: Events) -> tuple[Any, Any]:
-        """The events on both."""
-        return self.first.step(state[0], events), self.second.step(state[1], events)
-
-    def output(self, state: tuple[Any, Any]) -> Matrix:
-        """``u_i`` and ``v_i`` of every node, side by side."""
-        return np.hstack([self.first.output(state[0]), self.second.output(state[1])])
-
-    def duals(self, state: tuple[Any, Any], node: int) -> None:
-        """None: the certificate is that of the gradient."""
-
-    def counts(self, events: Events) -> Counts:
-        """What both cost."""
-        return self.first.counts(events).plus(self.second.counts(events))
+def twice(X: csr_matrix, layout: Layout) -> tuple[csr_matrix, Layout]:
+    """Rows and layout of both models; a node's rows for ``u``, then those for ``v``."""
+    n, d = X.shape
+    indptr, indices = X.indptr.astype(np.int64), X.indices.astype(np.int64)
+    indptr, indices = (
+        np.concatenate([indptr, indptr[1:] + indptr[-1]]),
+        np.concatenate([indices, indices + d]),
+    )
+    rows = csr_matrix((np.concatenate([X.data, X.data]), indices, indptr), shape=(2 * n, 2 * d))
+    parts = np.split(layout.order, layout.cuts[1:-1])
+    order = np.concatenate([half for part in parts for half in (part, part + n)])
+    return rows, layout._replace(order=order, cuts=2 * layout.cuts)
 
 
+def twice_labels(target: Target) -> Target:
+    """The targets of both models."""
+    ones = np.ones(len(target.labels))
+    return Target(np.concatenate([target.labels, ones]), np.tile(target.weights, 2))
+
+
+class Eliminated:
+    """What models ``(u, v)`` of a problem made by `twice` are worth as the one that they make.
+
+    Attributes
+    ----------
+    of_ones : array of shape (d,)
+        ``v`` at the last reading, from which a fit can go on.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem, self.half = problem, problem.n_features // 2
+        self.halves = [self._first_half(node) for node in range(problem.n_nodes)]
+        self.matrices = [
+            slice_rows(problem.rows, problem.n_features, own.start, own.stop)[:, : self.half]
+            for own in self.halves
+        ]
+        self.of_ones = np.zeros(self.half)
+
+    def _first_half(self, node: int) -> slice:
+        """The rows of a node that are for ``u``."""
+        rows = self.problem.node_rows(node)
+        return slice(rows.start, (rows.start + rows.stop) // 2)
+
+    def steps(self, both: Matrix) -> Steps[Reading]:
+        """A reading from ``(u_i, v_i)`` of this process's nodes; sums are over all nodes."""
+        half, alpha = self.half, self.problem.total_sigma
+        total, _ = yield Ask(2 * half, 1, self._weighted(both))
+        u, v = total[:half] / alpha, total[half:] / alpha
+        _, sums = yield Ask(0, 2, self._residuals(u, v))
+        above, below = _added(sums)
+        b = above / below
+        theta, thetas = u - b * v, both[:, :half] - b * both[:, half:]
+        residuals = [matrix @ theta - y for matrix, y, _ in self._nodes()]
+        _, sums = yield Ask(0, 2, self._means(residuals))
+        mean, weight = _added(sums)
+        slope, sums = yield Ask(half, 1, self._pulls(residuals, mean / weight))
+        objective = _added(sums)[0] + 0.5 * alpha * float(theta @ theta)
+        gradient = slope + alpha * theta
+        _, distances = yield Ask(0, 1, _distances(thetas, theta))
+        self.of_ones = v
+        gap = float(gradient @ gradient) / (2.0 * alpha)
+        spread = float(np.sqrt(np.mean(distances)))
+        return Reading(theta, thetas, float(objective), gap, None, spread)
+
+    def _nodes(self) -> Iterator[tuple[Any, Vector, Vector]]:
+        """Rows, targets and weights of each node."""
+        for matrix, own in zip(self.matrices, self.halves, strict=True):
+            yield matrix, self.problem.labels[own], self.problem.weights[own]
+
+    def _weighted(self, both: Matrix) -> Iterator[Part]:
+        for sigma, row in zip(self.problem.sigma, both, strict=True):
+            yield Part(sigma * row, (0.0,))
+
+    def _residuals(self, u: Vector, v: Vector) -> Iterator[Part]:
+        """Both sums of which ``b`` is the ratio."""
+        for matrix, y, weights in self._nodes():
+            yield Part(
+                np.empty(0),
+                (float(weights @ (y - matrix @ u)), float(weights @ (1.0 - matrix @ v))),
+            )
+
+    def _means(self, residuals: list[Vector]) -> Iterator[Part]:
+        for (_, _, weights), residual in zip(self._nodes(), residuals, strict=True):
+            yield Part(np.empty(0), (float(weights @ residual), float(weights.sum())))
+
+    def _pulls(self, residuals: list[Vector], mean: float) -> Iterator[Part]:
+        """``X^T W r`` and the losses, with residuals ``r`` around their mean."""
+        for (matrix, _, weights), residual in zip(self._nodes(), residuals, strict=True):
+            centred = residual - mean
+            pull = weights * centred
+            yield Part(matrix.T @ pull, (0.5 * float(pull @ centred),))
+
+
+def _added(values: Matrix) -> list[float]:
+    """The sum of each column, added node after node."""
+    totals = [0.0] * values.shape[1]
+    for row in values.tolist():
+        totals = [total + value for total, value in zip(totals, row, strict=True)]
+    return totals
+
+
+def _distances(thetas: Matrix, theta: Vector) -> Iterator[Part]:
+    for own in thetas:
+        yield Part(np.empty(0), (float(np.sum((own - theta) ** 2)),))
+
+
+@dataclass
 class EliminatedRun(Run):
-    """A run of a `Pair`, read as the one model that the two make."""
+    """A run of both models, read as the one that they make."""
 
     def __post_init__(self) -> None:
-        problem = self.problem
-        self.matrix = slice_rows(problem.rows, problem.n_features, 0, problem.n_samples)
+        self.eliminated = Eliminated(self.problem)
         super().__post_init__()
 
     def read(self) -> Reading:
         """Model, objective and gap of ridge regression with its intercept."""
-        problem = self.problem
-        both = self.algorithm.output(self.state)
-        mean = problem.sigma @ both / problem.total_sigma
-        half = problem.n_features
-        b = self.intercept(mean[:half], mean[half:])
-        thetas = both[:, :half] - b * both[:, half:]
-        theta = mean[:half] - b * mean[half:]
-        objective, gap = self.certificate(theta)
-        spread = float(np.sqrt(np.mean(np.sum((thetas - theta) ** 2, axis=1))))
-        return Reading(theta, thetas, objective, gap, None, spread)
-
-    def intercept(self, u: Vector, v: Vector) -> float:
-        """``b`` of the module's text."""
-        weights, labels = self.problem.weights, self.problem.labels
-        above = float(weights @ (labels - self.matrix @ u))
-        return above / float(weights @ (1.0 - self.matrix @ v))
-
-    def certificate(self, theta: Vector) -> tuple[float, float]:
-        """``G(theta)`` and ``|grad G|^2 / (2 alpha)``."""
-        problem, alpha = self.problem, self.problem.total_sigma
-        residuals = self.matrix @ theta - problem.labels
-        residuals -= problem.weights @ residuals / problem.weights.sum()
-        pull = problem.weights * residuals
-        gradient = self.matrix.T @ pull + alpha * theta
-        objective = 0.5 * float(pull @ residuals) + 0.5 * alpha * float(theta @ theta)
-        return objective, float(gradient @ gradient) / (2.0 * alpha)
+        with np.errstate(over="ignore", invalid="ignore"):  # told by the run's status
+            return alone(self.eliminated.steps(self.algorithm.output(self.state)))
 
 
 def solve_eliminated(
-    of_targets: Problem, of_ones: Problem, options: Options, start: Vector | None
+    problem: Problem, options: Options, rule: Any, start: Vector | None
 ) -> tuple[Result, Vector]:
-    """Ridge with an intercept from its two problems; also ``v``, from which a fit can go on."""
+    """Ridge with an intercept from a problem made by `twice`; also ``v``, as `Eliminated` has it.
+
+    The result still has its parameters, which the next problem may share.
+    """
+    speak = speaker(options, 0, 1)
+    if is_share(problem):
+        eliminated = Eliminated(problem)
+        result = minimise_on_ranks(problem, options, rule, start, speak, eliminated.steps)
+        return result, eliminated.of_ones
     began = time.perf_counter()
-    name = automatic(of_targets) if options.algorithm == "auto" else options.algorithm
-    setting = Setting("tuned", options.tau, delays=Delays(tau=options.tau), seed=options.seed)
-    method = get_algorithm(name)(of_targets, setting)
-    second = get_algorithm(name)(of_ones, setting._replace(rule=shareable(method.parameters)))
-    both = dataclasses.replace(method, algorithm=Pair(method.algorithm, second.algorithm))
+    name = automatic(problem) if options.algorithm == "auto" else options.algorithm
+    setting = Setting(rule, options.tau, delays=Delays(tau=options.tau), seed=options.seed)
+    method = get_algorithm(name)(problem, setting)
     stopping = options.stopping
     pace = pace_of(method.sharp, method.rho, method.shortest, stopping.tol, None)
-    run = EliminatedRun(of_targets, both, stopping, pace, start)
+    run = EliminatedRun(problem, method, stopping, pace, start)
     setup_time = time.perf_counter() - began
     with Interrupts() as interrupts:
-        speak = speaker(options, 0, 1)
         run.course.callbacks = () if speak is None else (speak,)
         status, reading = run.go(interrupts)
     result = Result(
@@ -127,5 +188,4 @@ def solve_eliminated(
         method.parameters, run.trace, name, "tuned", method.rho, options.tau, setting.clock,
         options.seed, setup_time, interrupts.received,
     )  # fmt: skip
-    means = of_targets.sigma @ run.algorithm.output(run.state) / of_targets.total_sigma
-    return keepable(result), means[of_targets.n_features :]
+    return result, run.eliminated.of_ones

@@ -24,7 +24,7 @@ class HuberRegressor(ColumnRegressor):
     alpha : float
         Total regularisation, whatever the number of nodes.
     n_nodes, graph, tau, algorithm, tol, max_iter, fit_intercept, intercept_scaling, warm_start, \
-random_state, verbose
+random_state, verbose, engine
         As in `LogisticRegression`.
 
     Attributes
@@ -61,6 +61,7 @@ random_state, verbose
         warm_start: bool = False,
         random_state: Any = 0,
         verbose: int = 0,
+        engine: str = "local",
     ) -> None:
         self.delta = delta
         self.alpha = alpha
@@ -75,6 +76,7 @@ random_state, verbose
         self.warm_start = warm_start
         self.random_state = random_state
         self.verbose = verbose
+        self.engine = engine
 
     def _shape(self) -> tuple[str, float, float, float]:
         delta = positive("delta", self.delta, "a residual in units of y; try 1")

@@ -1,5 +1,6 @@
 """Which rows live on which node: dealt from a seed, or where the caller says they belong."""
 
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -7,19 +8,29 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, issparse
 
 from adfs.errors import DataError, GraphError, ParameterError
+from adfs.estimators.company import Company
+from adfs.estimators.names import union
 from adfs.estimators.options import whole
 from adfs.graphs.topology import Topology
+from adfs.launch.peers import Peers
 from adfs.problems.partition import Shard, partition_rows, row_view
 
 DEFAULT_NODES = 4
 
+Rows = NDArray[np.int64]
+
 
 class Layout(NamedTuple):
-    """A graph, the rows in the order of its nodes, and where each node's begin and end."""
+    """A graph, the rows in the order of this process's nodes, and where each one's begin and end.
+
+    ``rank_of`` says which rank has a node.
+    """
 
     topology: Topology
-    order: NDArray[np.int64]
+    order: Rows
     cuts: NDArray[np.int64]
+    peers: Peers
+    rank_of: NDArray[np.int64]
 
     def shards(self, X: Any, y: NDArray[Any], weights: NDArray[np.float64]) -> list[Shard]:
         """One shard a node, consecutive views of one copy."""
@@ -32,37 +43,101 @@ class Layout(NamedTuple):
             for a, b in zip(self.cuts[:-1], self.cuts[1:], strict=True)
         ]
 
+    def add_up(self, of_node: Callable[[Rows], Any]) -> NDArray[np.float64]:
+        """Sum of what each node makes of its rows, one vector a node.
 
-def lay_out(n_samples: int, n_nodes: Any, graph: Any, groups: Any, seed: int) -> Layout:
+        The nodes' are added in their order: the same bits whichever ranks have them.
+        """
+        pairs = zip(self.cuts[:-1], self.cuts[1:], strict=True)
+        own = np.array([of_node(self.order[a:b]) for a, b in pairs], dtype=np.float64)
+        width = own.shape[1]
+        total, rest = np.zeros(width), {}
+        for rank, part in enumerate(self.peers.gather(own.reshape(-1))):
+            rest[rank] = iter(part.reshape(-1, width))
+        for rank in self.rank_of.tolist():
+            total += next(rest[rank])
+        return total
+
+
+def lay_out(
+    n_samples: int, n_nodes: Any, graph: Any, groups: Any, seed: int, company: Company
+) -> Layout:
     """The layout that an estimator's ``n_nodes``, ``graph`` and ``groups`` describe.
 
     Examples
     --------
-    >>> layout = lay_out(4, None, "ring", ["b", "a", "b", "c"], 0)
+    >>> from adfs.launch.peers import Alone
+    >>> layout = lay_out(4, None, "ring", ["b", "a", "b", "c"], 0, Company(Alone()))
     >>> layout.topology.name, layout.order.tolist(), layout.cuts.tolist()
     ('ring:3', [1, 0, 2, 3], [0, 1, 3, 4])
     """
-    if n_nodes is not None:
-        n_nodes = whole("n_nodes", n_nodes, 1, "or None")
+    company.require_same(
+        "All ranks pass groups, or none does", "name the node of every row.",
+        groups=groups is not None,
+    )  # fmt: skip
     if groups is None:
-        topology = _topology(graph, n_nodes, min(DEFAULT_NODES, n_samples))
-        if topology.n_nodes > n_samples:
-            raise ParameterError(
-                f"n_nodes={topology.n_nodes} must not exceed n_samples={n_samples}, so that each "
-                "node has a row; lower n_nodes, or take a smaller graph."
-            )
-        parts = partition_rows(n_samples, topology.n_nodes, "even", seed)
-        counts = [len(part) for part in parts]
-        return Layout(topology, np.concatenate(parts), np.cumsum([0, *counts]))
-    names, node_of = _named(groups, n_samples)
-    if n_nodes not in (None, len(names)):
+        return company.each(lambda: _dealt(n_samples, n_nodes, graph, seed, company.peers))
+    return _grouped(n_samples, n_nodes, graph, groups, company)
+
+
+def _dealt(n_samples: int, n_nodes: Any, graph: Any, seed: int, peers: Peers) -> Layout:
+    """Every rank deals its rows evenly to its nodes, which have consecutive numbers."""
+    fewest = min(DEFAULT_NODES, n_samples) if peers.size == 1 else peers.size
+    topology = _topology(graph, _checked(n_nodes), fewest)
+    if topology.n_nodes < peers.size:
         raise ParameterError(
-            f"n_nodes={n_nodes} must equal the number of different groups, which is {len(names)}, "
-            "so that every node has rows; leave n_nodes at None."
+            f"n_nodes={topology.n_nodes} is less than the {peers.size} ranks, and every rank is a "
+            "node or more; raise n_nodes, or start fewer ranks."
         )
-    topology = _topology(graph, len(names), len(names))
-    counts = np.bincount(node_of, minlength=len(names)).tolist()
-    return Layout(topology, np.argsort(node_of, kind="stable"), np.cumsum([0, *counts]))
+    rank_of = np.repeat(np.arange(peers.size), _sizes(topology.n_nodes, peers.size))
+    own = int(np.count_nonzero(rank_of == peers.rank))
+    if own > n_samples:
+        here = "" if peers.size == 1 else f", {own} of them on this rank,"
+        raise ParameterError(
+            f"n_nodes={topology.n_nodes}{here} must not exceed n_samples={n_samples}, so that each "
+            "node has a row; lower n_nodes, or take a smaller graph."
+        )
+    parts = partition_rows(n_samples, own, "even", seed)
+    counts = [len(part) for part in parts]
+    return Layout(topology, np.concatenate(parts), np.cumsum([0, *counts]), peers, rank_of)
+
+
+def _grouped(n_samples: int, n_nodes: Any, graph: Any, groups: Any, company: Company) -> Layout:
+    """One node a name, in the order of all names; a name's rows are on one rank."""
+    own, node_of = company.each(lambda: _named(groups, n_samples))
+    names = own
+    rank_of = np.zeros(len(own), np.int64)
+    if not company.alone:
+        names, places = union(company, own, "groups")
+        rank_of = company.each(lambda: _ranks(names, places))
+        node_of = places[company.peers.rank][node_of]
+    topology = company.each(lambda: _topology_of(graph, n_nodes, len(names)))
+    counts = np.bincount(node_of, minlength=len(names))[rank_of == company.peers.rank]
+    order = np.argsort(node_of, kind="stable")
+    return Layout(topology, order, np.cumsum([0, *counts.tolist()]), company.peers, rank_of)
+
+
+def _ranks(names: NDArray[Any], places: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
+    """The rank of each name."""
+    rank_of = np.full(len(names), -1, np.int64)
+    for rank, own in enumerate(places):
+        twice = own[rank_of[own] >= 0]
+        if len(twice):
+            raise DataError(
+                f"Rows of the group {names[twice[0]]!s} are on the ranks {rank_of[twice[0]]} and "
+                f"{rank}, but a node lives on one rank; move them together, or use two names."
+            )
+        rank_of[own] = rank
+    return rank_of
+
+
+def _checked(n_nodes: Any) -> int | None:
+    return None if n_nodes is None else whole("n_nodes", n_nodes, 1, "or None")
+
+
+def _sizes(n_nodes: int, size: int) -> list[int]:
+    """How many nodes each rank has: they differ by at most one."""
+    return [len(part) for part in np.array_split(np.arange(n_nodes), size)]
 
 
 def _named(groups: Any, n_samples: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
@@ -82,6 +157,16 @@ def _named(groups: Any, n_samples: int) -> tuple[NDArray[Any], NDArray[np.int64]
             "groups mixes names of different kinds, for example words and None; use one kind."
         ) from None
     return names, node_of.astype(np.int64)
+
+
+def _topology_of(graph: Any, n_nodes: Any, n_groups: int) -> Topology:
+    """The graph of groups."""
+    if _checked(n_nodes) not in (None, n_groups):
+        raise ParameterError(
+            f"n_nodes={n_nodes} must equal the number of different groups, which is {n_groups}, "
+            "so that every node has rows; leave n_nodes at None."
+        )
+    return _topology(graph, n_groups, n_groups)
 
 
 def _topology(graph: Any, n_nodes: int | None, otherwise: int) -> Topology:

@@ -5,6 +5,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from adfs.estimators.classifier import LinearClassifier
+from adfs.estimators.layout import Layout
 from adfs.estimators.models import Vector
 from adfs.estimators.options import choice
 from adfs.estimators.weights import the_class_against_ones
@@ -25,7 +26,7 @@ class LinearSVC(LinearClassifier):
     loss : {"squared_hinge", "hinge"}
     class_weight : dict, "balanced" or None
     n_nodes, graph, tau, algorithm, tol, max_iter, fit_intercept, intercept_scaling, warm_start, \
-random_state, verbose
+random_state, verbose, engine
         As in `LogisticRegression`. The gap of ``hinge`` falls to about 1e-14 and no further: there
         rounding enters it at first order.
 
@@ -60,6 +61,7 @@ random_state, verbose
         warm_start: bool = False,
         random_state: Any = 0,
         verbose: int = 0,
+        engine: str = "local",
     ) -> None:
         self.C = C
         self.loss = loss
@@ -75,9 +77,12 @@ random_state, verbose
         self.warm_start = warm_start
         self.random_state = random_state
         self.verbose = verbose
+        self.engine = engine
 
-    def _weigh(self, classes: NDArray[Any], y: NDArray[Any], weights: Vector) -> list[Vector]:
-        return the_class_against_ones(self.class_weight, classes, y, weights)
+    def _weigh(
+        self, classes: NDArray[Any], y: NDArray[Any], weights: Vector, layout: Layout
+    ) -> list[Vector]:
+        return the_class_against_ones(self.class_weight, classes, y, weights, layout)
 
     def _loss(self) -> str:
         return choice("loss", self.loss, ("squared_hinge", "hinge"))

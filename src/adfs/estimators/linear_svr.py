@@ -22,7 +22,7 @@ class LinearSVR(ColumnRegressor):
     loss : {"epsilon_insensitive", "squared_epsilon_insensitive"}
         The first one is not smooth and is trained by NS-ADFS.
     n_nodes, graph, tau, algorithm, tol, max_iter, fit_intercept, intercept_scaling, warm_start, \
-random_state, verbose
+random_state, verbose, engine
         As in `LogisticRegression`. The gap of the first loss falls to about 1e-14 and no further:
         there rounding enters it at first order.
 
@@ -59,6 +59,7 @@ random_state, verbose
         warm_start: bool = False,
         random_state: Any = 0,
         verbose: int = 0,
+        engine: str = "local",
     ) -> None:
         self.C = C
         self.loss = loss
@@ -73,6 +74,7 @@ random_state, verbose
         self.warm_start = warm_start
         self.random_state = random_state
         self.verbose = verbose
+        self.engine = engine
 
     def _shape(self) -> tuple[str, float, float, float]:
         loss, factor = LOSSES[choice("loss", self.loss, tuple(LOSSES))]

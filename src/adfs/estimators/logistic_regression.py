@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adfs.estimators.classifier import LinearClassifier
+from adfs.estimators.layout import Layout
 from adfs.estimators.models import Matrix, Vector
 from adfs.estimators.weights import each_row_its_own
 
@@ -45,6 +46,9 @@ class LogisticRegression(LinearClassifier):
         Seed of the rows' deal and of the schedule; None takes another one each time.
     verbose : int
         1 prints a line an evaluation.
+    engine : {"local", "mpi"}
+        With ``mpi`` every rank that mpiexec started calls ``fit`` with its own rows, and all get
+        the model of all rows; by default a rank is one node.
 
     Attributes
     ----------
@@ -86,6 +90,7 @@ class LogisticRegression(LinearClassifier):
         warm_start: bool = False,
         random_state: Any = 0,
         verbose: int = 0,
+        engine: str = "local",
     ) -> None:
         self.C = C
         self.class_weight = class_weight
@@ -100,9 +105,12 @@ class LogisticRegression(LinearClassifier):
         self.warm_start = warm_start
         self.random_state = random_state
         self.verbose = verbose
+        self.engine = engine
 
-    def _weigh(self, classes: NDArray[Any], y: NDArray[Any], weights: Vector) -> list[Vector]:
-        return each_row_its_own(self.class_weight, classes, y, weights)
+    def _weigh(
+        self, classes: NDArray[Any], y: NDArray[Any], weights: Vector, layout: Layout
+    ) -> list[Vector]:
+        return each_row_its_own(self.class_weight, classes, y, weights, layout)
 
     def _loss(self) -> str:
         return "logistic"

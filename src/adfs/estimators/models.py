@@ -12,11 +12,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from adfs.algorithms.base import Setting
 from adfs.estimators.layout import Layout
 from adfs.estimators.options import Options
+from adfs.losses import get_loss
 from adfs.problems.finite_sum import Problem
 from adfs.runtime.course import Callback, Progress
+from adfs.runtime.signals import Interrupts
 from adfs.runtime.solve import Result, solve
+from adfs.schedule.delays import Delays
 from adfs.theory.non_smooth import NonSmoothParameters
 from adfs.theory.parameters import Parameters
 
@@ -34,13 +38,27 @@ class Target(NamedTuple):
 def build_problems(
     X: Any, targets: Sequence[Target], loss: str, sigma: float, layout: Layout
 ) -> list[Problem]:
-    """One problem a target, with ``sigma`` in total; the rows are copied once."""
-    n_nodes = layout.topology.n_nodes
+    """One problem a target, with ``sigma`` in total; the rows are copied once.
+
+    Among ranks, the rank's share of each.
+    """
     shards = layout.shards(X, targets[0].labels, targets[0].weights)
-    first = Problem(shards, loss, sigma / n_nodes, layout.topology)
+    first = _problem(shards, loss, sigma / layout.topology.n_nodes, layout)
     if first.loss.smooth:
         _ = first.conditioning  # made now, so that the copies below share it
     return [first] + [_sibling(first, target, layout) for target in targets[1:]]
+
+
+def _problem(shards: Sequence[Any], loss: str, sigma: float, layout: Layout) -> Problem:
+    if layout.peers.size == 1:
+        return Problem(shards, loss, sigma, layout.topology)
+    from adfs.distributed.mapping import Mapping
+    from adfs.distributed.share import Share
+
+    classes = np.array([-1.0, 1.0]) if get_loss(loss).binary else None
+    mapping = Mapping(layout.rank_of, layout.peers.size)
+    every = np.full(layout.topology.n_nodes, sigma)
+    return Share(layout.peers, shards, loss, every, layout.topology, mapping, classes)
 
 
 def _sibling(first: Problem, target: Target, layout: Layout) -> Problem:
@@ -48,10 +66,13 @@ def _sibling(first: Problem, target: Target, layout: Layout) -> Problem:
     other = copy.copy(first)
     other.labels = np.ascontiguousarray(target.labels[layout.order])
     weights = target.weights[layout.order]
-    if not np.array_equal(weights, first.weights):
+    # All ranks take the new weights or none: what follows from them is computed together.
+    if any(layout.peers.gather(not np.array_equal(weights, first.weights))):
         other.weights = np.ascontiguousarray(weights)
         other.__dict__.pop("conditioning", None)
         other.__dict__.pop("reach", None)
+        if layout.peers.size > 1:
+            other.__dict__.update(_conditioning=None, _reach=None)
     return other
 
 
@@ -64,16 +85,47 @@ def train(
     for k, problem in enumerate(problems):
         if not (isinstance(rule, str) or rule.belongs_to(problem)):
             rule = "tuned"  # other weights, so another schedule
-        result = solve(
-            problem, options.algorithm, options.stopping.tol, options.stopping.max_iter,
-            tau=options.tau, parameters=rule, seed=options.seed,
-            callback=speaker(options, k, len(problems)),
-            warm_start=None if starts is None else starts[k], progress=False,
-        )  # fmt: skip
+        start = None if starts is None else starts[k]
+        result = _minimise(problem, options, rule, start, speaker(options, k, len(problems)))
         rule = shareable(result.parameters)
         results.append(keepable(result))
         options = after(result, options)
     return results
+
+
+def _minimise(
+    problem: Problem, options: Options, rule: Any, start: Vector | None, callback: Callback | None
+) -> Result:
+    if is_share(problem):
+        return minimise_on_ranks(problem, options, rule, start, callback)
+    return solve(
+        problem, options.algorithm, options.stopping.tol, options.stopping.max_iter,
+        tau=options.tau, parameters=rule, seed=options.seed, callback=callback, warm_start=start,
+        progress=False,
+    )  # fmt: skip
+
+
+def is_share(problem: Problem) -> bool:
+    """Whether the problem is one rank's share of it."""
+    return hasattr(problem, "peers")
+
+
+def minimise_on_ranks(
+    share: Any, options: Options, rule: Any, start: Vector | None, callback: Callback | None,
+    reading: Any = None,
+) -> Result:  # fmt: skip
+    """The same run as in one process, on ranks; a Ctrl-C that any of them has ends it on all."""
+    from adfs.distributed.solve import solve_on_ranks
+
+    setting = Setting(rule, options.tau, delays=Delays(tau=options.tau), seed=options.seed)
+    callbacks = () if callback is None else (callback,)
+    share.peers.limit = None  # one rank may have more rows to look at than another
+    with Interrupts() as interrupts:
+        result, _ = solve_on_ranks(
+            share.peers, share, options.algorithm, options.stopping, setting, start,
+            callbacks=callbacks, interrupts=interrupts, reading=reading,
+        )  # fmt: skip
+    return result
 
 
 def after(result: Result, options: Options) -> Options:

@@ -14,6 +14,7 @@ import numpy as np
 from adfs.algorithms import registered  # noqa: F401  (fills the registry)
 from adfs.algorithms.base import get_algorithm
 from adfs.errors import ParameterError
+from adfs.launch.peers import Peers
 from adfs.runtime.stopping import Stopping
 from adfs.schedule.delays import Delays
 
@@ -46,6 +47,19 @@ def read_options(estimator: Any) -> Options:
         algorithm, Stopping(number("tol", tol, "try 1e-6"), max_iter), tau,
         seed_of(estimator.random_state), verbosity(estimator.verbose),
     )  # fmt: skip
+
+
+def on_ranks(options: Options, peers: Peers) -> Options:
+    """The options of a rank among several: rank 0's seed and voice."""
+    from adfs.distributed.solve import ALGORITHMS
+
+    if options.algorithm not in ("auto", *ALGORITHMS):
+        raise ParameterError(
+            f"algorithm={options.algorithm!r} runs in one process; with engine='mpi' choose 'auto' "
+            f"or one of {', '.join(ALGORITHMS)}."
+        )
+    verbose = options.verbose and peers.rank == 0
+    return options._replace(seed=int(peers.gather(options.seed)[0]), verbose=verbose)
 
 
 def number(name: str, value: Any, hint: str) -> float:

@@ -7,9 +7,10 @@ from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 
 from adfs.estimators.base import LinearEstimator
+from adfs.estimators.company import Company, company_of
 from adfs.estimators.models import Target
-from adfs.estimators.options import read_options
 from adfs.estimators.weights import sample_weights
+from adfs.runtime.solve import Result
 
 
 class LinearRegressor(RegressorMixin, LinearEstimator):  # type: ignore[misc]
@@ -46,14 +47,22 @@ class ColumnRegressor(LinearRegressor):
         -------
         self
         """
-        options = read_options(self)
-        loss, sigma, factor, unit = self._shape()
-        rows, values = self._rows_and_targets(X, y)
-        weights = factor * sample_weights(sample_weight, len(values))
-        target = Target(values / unit, weights)
-        coef, intercept, results = self._with_column(
-            rows, [target], loss, sigma, options, groups, unit
-        )
-        self.coef_, self.intercept_ = coef[0], float(intercept[0])
+        with company_of(self) as company:
+            results = self._fit(X, y, sample_weight, groups, company)
         self._conclude(results)
         return self
+
+    def _fit(
+        self, X: Any, y: Any, sample_weight: Any, groups: Any, company: Company
+    ) -> list[Result]:
+        """What all ranks do together."""
+        options, loss, sigma, factor, unit = self._settings(company, self._shape)
+        rows, values = self._rows_and_targets(X, y, company)
+        weights = factor * sample_weights(sample_weight, len(values), company)
+        layout = self._lay_out(len(values), groups, options, company)
+        target = Target(values / unit, weights)
+        coef, intercept, results = self._with_column(
+            rows, [target], loss, sigma, options, layout, company, unit
+        )
+        self.coef_, self.intercept_ = coef[0], float(intercept[0])
+        return results

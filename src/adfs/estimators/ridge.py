@@ -3,12 +3,23 @@
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.sparse import issparse
+from scipy.sparse import csr_matrix, issparse
 
-from adfs.estimators.elimination import solve_eliminated
-from adfs.estimators.layout import Layout, lay_out
-from adfs.estimators.models import Matrix, Target, Vector, after, build_problems, train
-from adfs.estimators.options import Options, flag, positive, read_options
+from adfs.estimators.base import same_start
+from adfs.estimators.company import Company, company_of
+from adfs.estimators.elimination import solve_eliminated, twice, twice_labels
+from adfs.estimators.layout import Layout
+from adfs.estimators.models import (
+    Matrix,
+    Target,
+    Vector,
+    after,
+    build_problems,
+    keepable,
+    shareable,
+    train,
+)
+from adfs.estimators.options import Options, flag, positive
 from adfs.estimators.regressor import LinearRegressor
 from adfs.estimators.weights import sample_weights
 from adfs.runtime.model import linear_scores
@@ -28,7 +39,7 @@ class Ridge(LinearRegressor):
     ----------
     alpha : float
         Total regularisation, whatever the number of nodes.
-    n_nodes, graph, tau, algorithm, tol, max_iter, warm_start, random_state, verbose
+    n_nodes, graph, tau, algorithm, tol, max_iter, warm_start, random_state, verbose, engine
         As in `LogisticRegression`.
     fit_intercept : bool
 
@@ -66,6 +77,7 @@ class Ridge(LinearRegressor):
         warm_start: bool = False,
         random_state: Any = 0,
         verbose: int = 0,
+        engine: str = "local",
     ) -> None:
         self.alpha = alpha
         self.n_nodes = n_nodes
@@ -78,6 +90,7 @@ class Ridge(LinearRegressor):
         self.warm_start = warm_start
         self.random_state = random_state
         self.verbose = verbose
+        self.engine = engine
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -100,60 +113,77 @@ class Ridge(LinearRegressor):
         -------
         self
         """
-        options = read_options(self)
-        alpha = positive("alpha", self.alpha, "the regularisation; try 1")
-        centred = flag("fit_intercept", self.fit_intercept)
-        # One row alone is its own mean: nothing would be left of it.
-        rows, values = self._rows_and_targets(X, y, ensure_min_samples=1 + centred)
-        weights = sample_weights(sample_weight, len(values))
-        columns = np.asarray(values, dtype=np.float64).reshape(len(values), -1)
-        layout = lay_out(len(values), self.n_nodes, self.graph, groups, options.seed)
-        fit = self._fit_sparse if centred and issparse(rows) else self._fit_dense
-        coef, results = fit(rows, columns, weights, alpha, options, layout)
-        intercept = np.zeros(len(coef))
-        if centred:
-            intercept = np.array([
-                np.average(column - linear_scores(rows, theta), weights=weights)
-                for column, theta in zip(columns.T, coef, strict=True)
-            ])  # fmt: skip
-        single = values.ndim == 1
-        self.coef_ = coef[0] if single else coef
-        self.intercept_ = float(intercept[0]) if single else intercept
+        with company_of(self) as company:
+            results = self._fit(X, y, sample_weight, groups, company)
         self._conclude(results, [f"target {k}" for k in range(len(results))])
         return self
 
+    def _fit(
+        self, X: Any, y: Any, sample_weight: Any, groups: Any, company: Company
+    ) -> list[Result]:
+        """What all ranks do together."""
+        options, alpha, centred = self._settings(company, self._what)
+        # One row alone is its own mean: nothing would be left of it.
+        least = 1 + (centred and company.alone)
+        rows, values = self._rows_and_targets(X, y, company, ensure_min_samples=least)
+        company.require_same(
+            "y needs the same columns on all ranks", "give all targets to all ranks.",
+            columns=values.shape[1:],
+        )  # fmt: skip
+        weights = sample_weights(sample_weight, len(values), company)
+        columns = np.asarray(values, dtype=np.float64).reshape(len(values), -1)
+        layout = self._lay_out(len(values), groups, options, company)
+        fit = self._fit_sparse if centred and issparse(rows) else self._fit_dense
+        coef, results = fit(rows, columns, weights, alpha, options, layout, company)
+        intercept = np.zeros(len(coef))
+        if centred:
+            intercept = _means(rows, columns, weights, coef, layout)
+        single = values.ndim == 1
+        self.coef_ = coef[0] if single else coef
+        self.intercept_ = float(intercept[0]) if single else intercept
+        return results
+
+    def _what(self) -> tuple[float, bool]:
+        """Regularisation, and whether there is an intercept."""
+        alpha = positive("alpha", self.alpha, "the regularisation; try 1")
+        return alpha, flag("fit_intercept", self.fit_intercept)
+
     def _fit_dense(
         self, rows: Any, columns: Matrix, weights: Vector, alpha: float, options: Options,
-        layout: Layout,
+        layout: Layout, company: Company,
     ) -> tuple[Matrix, list[Result]]:  # fmt: skip
         """Centred where there is an intercept, then one model a column."""
         if self.fit_intercept:
-            with one_blas_thread():  # so that the means have the same bits everywhere
-                shares = weights / weights.sum()
-                rows, columns = rows - shares @ rows, columns - shares @ columns
+            rows, columns = _centred(rows, columns, weights, layout)
         targets = [Target(column, weights) for column in columns.T]
         problems = build_problems(rows, targets, "squared", alpha, layout)
-        start = self._start(len(targets), rows.shape[1])
-        results = train(problems, options, None if start is None else start[0])
+        last = company.each(lambda: self._start(len(targets), rows.shape[1]))
+        starts = same_start(None if last is None else last[0], company)
+        results = train(problems, options, starts)
         return np.array([result.theta for result in results]), results
 
     def _fit_sparse(
         self, rows: Any, columns: Matrix, weights: Vector, alpha: float, options: Options,
-        layout: Layout,
+        layout: Layout, company: Company,
     ) -> tuple[Matrix, list[Result]]:  # fmt: skip
         """With the intercept eliminated, one model a column."""
         targets = [Target(column, weights) for column in columns.T]
-        ones = Target(np.ones(len(weights)), weights)
-        problems = build_problems(rows, [*targets, ones], "squared", alpha, layout)
-        results = []
-        for k, problem in enumerate(problems[:-1]):
-            start = self._pair_start(k, len(targets), rows.shape[1])
-            result, self._of_ones = solve_eliminated(problem, problems[-1], options, start)
-            results.append(result)
+        both = [twice_labels(target) for target in targets]
+        doubled, wide = twice(csr_matrix(rows), layout)
+        problems = build_problems(doubled, both, "squared", alpha, wide)
+        starts = company.each(lambda: self._pair_starts(len(targets), rows.shape[1]))
+        starts = same_start(starts, company)
+        results: list[Result] = []
+        rule: Any = "tuned"
+        for k, problem in enumerate(problems):
+            start = None if starts is None else starts[k]
+            result, self._of_ones = solve_eliminated(problem, options, rule, start)
+            rule = shareable(result.parameters)
+            results.append(keepable(result))
             options = after(result, options)
         return np.array([result.theta for result in results]), results
 
-    def _pair_start(self, k: int, n_models: int, width: int) -> Vector | None:
+    def _pair_starts(self, n_models: int, width: int) -> Matrix | None:
         """``u = theta + b v`` and ``v`` of the last fit; ``v = 0`` where it had none."""
         last = self._start(n_models, width)
         if last is None:
@@ -161,4 +191,27 @@ class Ridge(LinearRegressor):
         v: Vector = getattr(self, "_of_ones", np.zeros(0))
         if v.shape != (width,):
             v = np.zeros(width)
-        return np.concatenate([last[0][k] + last[1][k] * v, v])
+        coefs, intercepts = last
+        return np.hstack([coefs + intercepts[:, None] * v, np.tile(v, (n_models, 1))])
+
+
+def _centred(rows: Any, columns: Matrix, weights: Vector, layout: Layout) -> tuple[Matrix, Matrix]:
+    """Rows and targets less their weighted means over all nodes."""
+    d = rows.shape[1]
+    with one_blas_thread():  # so that the means have the same bits everywhere
+        sums = layout.add_up(
+            lambda own: np.concatenate([
+                weights[own] @ rows[own], weights[own] @ columns[own], [weights[own].sum()]
+            ])
+        )  # fmt: skip
+    means = sums[:-1] / sums[-1]
+    return rows - means[:d], columns - means[d:]
+
+
+def _means(rows: Any, columns: Matrix, weights: Vector, coefs: Matrix, layout: Layout) -> Vector:
+    """The intercept of each model: the weighted mean of what it leaves, over all nodes."""
+    left = np.column_stack([
+        column - linear_scores(rows, theta) for column, theta in zip(columns.T, coefs, strict=True)
+    ])  # fmt: skip
+    sums = layout.add_up(lambda own: [*(weights[own] @ left[own]), weights[own].sum()])
+    return np.asarray(sums[:-1] / sums[-1])

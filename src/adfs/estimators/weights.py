@@ -11,13 +11,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adfs.errors import DataError, ParameterError
+from adfs.estimators.company import Company
+from adfs.estimators.layout import Layout
+from adfs.estimators.names import union
 from adfs.estimators.options import number
 
 Vector = NDArray[np.float64]
 
 
-def sample_weights(given: Any, n_samples: int) -> Vector:
-    """One weight a row: ones, the same for all, or as given; some of them > 0."""
+def sample_weights(given: Any, n_samples: int, company: Company) -> Vector:
+    """One weight a row: ones, the same for all, or as given; somewhere some of them > 0."""
+    weights = company.each(lambda: _checked(given, n_samples))
+    heavy = company.some(bool(weights.any()))
+    company.each(lambda: _require_some(heavy))
+    return weights
+
+
+def _require_some(heavy: bool) -> None:
+    if not heavy:
+        raise DataError("All sample weights are zero, so nothing can be learnt; check them.")
+
+
+def _checked(given: Any, n_samples: int) -> Vector:
     if given is None:
         return np.ones(n_samples)
     try:
@@ -34,20 +49,24 @@ def sample_weights(given: Any, n_samples: int) -> Vector:
     if not np.isfinite(weights).all() or (weights < 0).any():
         worst = weights[~(np.isfinite(weights) & (weights >= 0))][0]
         raise DataError(f"sample_weight has {worst:g}; weights are finite and >= 0.")
-    if not weights.any():
-        raise DataError("All sample weights are zero, so nothing can be learnt; check them.")
     return weights
 
 
-def classes_of(y: NDArray[Any], weights: Vector) -> NDArray[Any]:
-    """The labels in order; those of rows that weigh nothing are not there."""
-    classes = np.unique(y[weights > 0.0])
+def classes_of(y: NDArray[Any], weights: Vector, company: Company) -> NDArray[Any]:
+    """The labels of all ranks in order; those of rows that weigh nothing are not there."""
+    classes = company.each(lambda: np.unique(y[weights > 0.0]))
+    if not company.alone:
+        classes, _ = union(company, classes, "Labels")
+    company.each(lambda: _require_two(classes))
+    return classes
+
+
+def _require_two(classes: NDArray[Any]) -> None:
     if len(classes) < 2:
         raise DataError(
             f"Among the rows of weight > 0 there is only one class, {classes.tolist()[0]!r}; a "
             "classifier needs two classes or more. Check the labels and the weights."
         )
-    return classes
 
 
 def check_class_weight(class_weight: Any) -> None:
@@ -67,27 +86,38 @@ def check_class_weight(class_weight: Any) -> None:
             )
 
 
-def weight_of_each(
-    class_weight: Any, classes: NDArray[Any], y: NDArray[Any], weights: Vector
-) -> Vector:
-    """One weight a class; ``balanced`` is ``sum w / (n_classes * sum of w over the class)``."""
-    if class_weight is None:
-        return np.ones(len(classes))
-    if _balanced(class_weight):
-        masses = np.array([weights[y == label].sum() for label in classes])
-        return np.asarray(masses.sum() / (len(classes) * masses))
-    known = [label.item() if isinstance(label, np.generic) else label for label in classes]
+def check_labels(class_weight: Any, classes: NDArray[Any]) -> None:
+    """Refuse weights of labels that are not there while some that are have none."""
+    if class_weight is None or _balanced(class_weight):
+        return
+    known = _plain(classes)
     missing = [label for label in known if label not in class_weight]
     if missing and len(class_weight) > len(known) - len(missing):
         raise ParameterError(
             f"class_weight has an entry that is no label while the label {missing[0]!r} has none; "
             f"the labels are {', '.join(map(repr, known))}."
         )
-    return np.array([float(class_weight.get(label, 1.0)) for label in known])
+
+
+def weight_of_each(
+    class_weight: Any, classes: NDArray[Any], y: NDArray[Any], weights: Vector, layout: Layout
+) -> Vector:
+    """One weight a class; ``balanced`` is ``sum w / (n_classes * sum of w over the class)``.
+
+    The sums are over the rows of all nodes.
+    """
+    if class_weight is None:
+        return np.ones(len(classes))
+    if _balanced(class_weight):
+        masses = layout.add_up(
+            lambda own: [weights[own][y[own] == label].sum() for label in classes]
+        )
+        return np.asarray(masses.sum() / (len(classes) * masses))
+    return np.array([float(class_weight.get(label, 1.0)) for label in _plain(classes)])
 
 
 def each_row_its_own(
-    class_weight: Any, classes: NDArray[Any], y: NDArray[Any], weights: Vector
+    class_weight: Any, classes: NDArray[Any], y: NDArray[Any], weights: Vector, layout: Layout
 ) -> list[Vector]:
     """Rows weigh as their class does; ``balanced`` balances each problem by itself.
 
@@ -97,21 +127,21 @@ def each_row_its_own(
         found = []
         for label in classes:
             own = np.array([False, True])
-            heavy = weight_of_each("balanced", own, y == label, weights)
+            heavy = weight_of_each("balanced", own, y == label, weights, layout)
             found.append(weights * np.where(y == label, heavy[1], heavy[0]))
         return found
-    heavy = weight_of_each(class_weight, classes, y, weights)
+    heavy = weight_of_each(class_weight, classes, y, weights, layout)
     together = weights * _spread(heavy, classes, y)
     return [together] * n_models(classes)
 
 
 def the_class_against_ones(
-    class_weight: Any, classes: NDArray[Any], y: NDArray[Any], weights: Vector
+    class_weight: Any, classes: NDArray[Any], y: NDArray[Any], weights: Vector, layout: Layout
 ) -> list[Vector]:
     """In its own problem a class has its weight, and all other rows have one: liblinear's rule."""
     if class_weight is None or len(classes) == 2:
-        return each_row_its_own(class_weight, classes, y, weights)
-    heavy = weight_of_each(class_weight, classes, y, weights)
+        return each_row_its_own(class_weight, classes, y, weights, layout)
+    heavy = weight_of_each(class_weight, classes, y, weights, layout)
     pairs = zip(classes, heavy, strict=True)
     return [weights * np.where(y == label, weight, 1.0) for label, weight in pairs]
 
@@ -119,6 +149,11 @@ def the_class_against_ones(
 def n_models(classes: NDArray[Any]) -> int:
     """One for two classes, else one a class."""
     return 1 if len(classes) == 2 else len(classes)
+
+
+def _plain(classes: NDArray[Any]) -> list[Any]:
+    """The labels as a dict has them."""
+    return [label.item() if isinstance(label, np.generic) else label for label in classes]
 
 
 def _balanced(class_weight: Any) -> bool:

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from adfs.bench.compare import compare
 from adfs.bench.comparison import Comparison
+from adfs.bench.runs import Callback
 from adfs.problems.finite_sum import Problem
 from adfs.runtime.signals import Interrupts
 from adfs.threads import one_blas_thread
@@ -39,6 +40,8 @@ class Order:
         Told the share done, in [0, 1].
     quiet : bool
         For parts that have a progress line of their own.
+    look : callable, optional
+        Told a `RunProgress` after each evaluation of a comparison's run.
     """
 
     quick: bool = False
@@ -47,6 +50,7 @@ class Order:
     interrupts: Interrupts = field(default_factory=Interrupts)
     progress: Callable[[float], object] = _say_nothing
     quiet: bool = False
+    look: Callback | None = None
 
     @property
     def interrupted(self) -> bool:
@@ -90,5 +94,5 @@ class Order:
         return compare(
             problem, algorithms, jobs=self.jobs, progress=False if self.quiet else None,
             folder=None if self.folder is None else self.folder / "runs" / label,
-            interrupts=self.interrupts, **options,
+            interrupts=self.interrupts, callback=self.look, **options,
         )  # fmt: skip

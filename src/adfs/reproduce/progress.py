@@ -1,9 +1,12 @@
 """A progress line for people, with the time remaining; it appears when there is progress."""
 
 import contextlib
-import sys
+import math
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
+
+from adfs.runtime.progress import is_drawn, live_bars
 
 
 @contextlib.contextmanager
@@ -14,31 +17,21 @@ def terminal_progress(name: str, quiet: bool) -> Iterator[Callable[[float], obje
     """
     with contextlib.ExitStack() as stack:
         line: list[tuple[Any, Any]] = []
+        started = time.monotonic()
 
         def show(share: float) -> None:
-            if quiet or not sys.stderr.isatty():
+            if quiet or not is_drawn(None):
                 return
             if not line:
-                bars = stack.enter_context(_bars())
-                line.append((bars, bars.add_task(name, total=1.0)))
+                bars = stack.enter_context(live_bars())
+                line.append((bars, bars.add_task(name, total=1.0, text="", ends=math.inf)))
             bars, task = line[0]
-            bars.update(task, completed=share)
+            ends = time.monotonic() + seconds_left(time.monotonic() - started, share)
+            bars.update(task, completed=share, text=f"{100 * share:.0f} %", ends=ends)
 
         yield show
 
 
-def _bars() -> Any:
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        Progress,
-        TaskProgressColumn,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-
-    return Progress(
-        TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn(),
-        TextColumn("left:"), TimeRemainingColumn(), console=Console(stderr=True), transient=True,
-    )  # fmt: skip
+def seconds_left(elapsed: float, share: float) -> float:
+    """Seconds that the rest takes at the pace so far; infinite before there is any."""
+    return elapsed * (1.0 - share) / share if share > 0 else math.inf

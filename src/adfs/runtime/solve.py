@@ -168,7 +168,7 @@ def solve(
     if checkpoints is not None:
         resumed = _keep(run, name, setting, start, checkpoints)
     setup_time = time.perf_counter() - started
-    with Interrupts(signals) as interrupts, terminal_progress(progress) as show:
+    with Interrupts(signals) as interrupts, terminal_progress(progress, stopping) as show:
         run.course.callbacks = tuple(each for each in (callback, show) if each is not None)
         status, reading = run.go(interrupts)
     return Result(

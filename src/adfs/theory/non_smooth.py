@@ -97,7 +97,8 @@ class NonSmoothParameters:
 
     def belongs_to(self, problem: "Problem") -> bool:
         """Whether they were chosen for this very problem."""
-        return self.reach.squared_norms is problem.squared_norms
+        own = self.reach
+        return own.squared_norms is problem.squared_norms and own.weights is problem.weights
 
     @property
     def sigma(self) -> Vector:

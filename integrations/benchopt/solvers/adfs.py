@@ -1,0 +1,80 @@
+"""ADFS as a solver of benchopt's benchmark of l2-regularised logistic regression."""
+
+from benchopt import BaseSolver
+
+import adfs
+
+
+class Enough(Exception):
+    """Benchopt wants no more points."""
+
+
+class Solver(BaseSolver):
+    """Minimise ``sum_j log(1 + exp(-y_j x_j . beta)) + lmbd / 2 |beta|^2`` over a graph of nodes.
+
+    That is `adfs.Problem` with ``sum_i sigma_i = lmbd``. Timed is all that `adfs.solve` does: the
+    choice of parameters, the events, and the readings of which the curve is made. Not timed: rows
+    dealt to nodes, and the compiled kernels loaded.
+    """
+
+    name = "adfs"
+    sampling_strategy = "callback"  # the whole curve from one run
+
+    parameters = {  # noqa: RUF012  (benchopt reads it from the class)
+        "n_nodes": [1, 4],
+        "graph": ["grid"],
+        "tau": [5.0],
+    }
+
+    references = [  # noqa: RUF012
+        "H. Hendrikx, F. Bach and L. Massoulié, "
+        '"An Accelerated Decentralized Stochastic Proximal Algorithm for Finite Sums", '
+        "NeurIPS 2019"
+    ]
+
+    def skip(self, X, y, lmbd, fit_intercept=False):
+        """The benchmark leaves the intercept free, adfs regularises it: another problem."""
+        if fit_intercept:
+            return True, "adfs regularises the intercept; run with fit_intercept=False"
+        if X.shape[0] < self.n_nodes:
+            return True, f"there are fewer rows ({X.shape[0]}) than nodes ({self.n_nodes})"
+        return False, None
+
+    def set_objective(self, X, y, lmbd, fit_intercept=False):
+        """Deal the rows to the nodes."""
+        shards = adfs.partition(X, y, self.n_nodes)
+        self.problem = adfs.Problem(
+            shards,
+            loss="logistic",
+            sigma=lmbd / self.n_nodes,
+            topology=adfs.Topology.parse(self.graph, n_nodes=self.n_nodes),
+        )
+
+    def warm_up(self):
+        """Load the compiled kernels: one point after the start."""
+        self.run_once()
+
+    def run(self, cb):
+        """One run; benchopt is asked after every reading whether to go on."""
+
+        def read(progress):
+            self.beta = progress.reading.theta
+            if not cb():
+                raise Enough
+
+        try:
+            # Readings at every second pass: they cost about one themselves.
+            adfs.solve(
+                self.problem,
+                tol=1e-15,
+                tau=self.tau,
+                evaluate_every=2 * self.problem.n_samples,
+                callback=read,
+                progress=False,
+            )
+        except Enough:
+            return
+
+    def get_result(self):
+        """The model of the last reading: the mean over nodes."""
+        return {"beta": self.beta}
