@@ -30,8 +30,8 @@ test: $(VENV)/.dev
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 check: $(VENV)/.dev
-	$(BIN)/ruff check src tests benchmarks
-	$(BIN)/ruff format --check src tests benchmarks
+	$(BIN)/ruff check src tests benchmarks integrations docs/conf.py
+	$(BIN)/ruff format --check src tests benchmarks integrations docs/conf.py
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 

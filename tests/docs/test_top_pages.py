@@ -4,7 +4,7 @@ import pytest
 
 from pages_for_tests import DOCS, ROOT, name_of, run, with_code
 
-HERE = [page for page in [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]]
+HERE = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
 
 
 @pytest.mark.parametrize("page", with_code(HERE), ids=name_of)
