@@ -1,5 +1,7 @@
 """`--config` and `--save-config` under mpiexec: one file, one sentence, the same bits."""
 
+import sys
+
 import pytest
 
 from adfs.problems.generators import two_gaussians
@@ -40,3 +42,12 @@ def test_a_place_where_settings_cannot_be_saved_ends_the_job_before_it_starts(mp
     assert (run.returncode, run.stdout, run.stderr.count("\n")) == (2, "", 1)
     assert "--save-config no/s.toml must be in an existing folder" in run.stderr
     assert not (home / "m.npz").exists()
+
+
+def test_a_file_that_one_host_lacks_ends_the_job_with_a_sentence(hydra, home):
+    (home / "elsewhere").mkdir()
+    lacking = (":", "-wdir", home / "elsewhere", "-n", "1", sys.executable, *TRAIN)
+    for rest in (lacking, (*lacking[:-3], "train", "--nodse", "4")):
+        run = hydra.run(1, *TRAIN, *rest, timeout=60)
+        assert (run.returncode, run.stdout, run.stderr.count("\n")) == (2, "", 1)
+        assert run.stderr.startswith(("adfs: run.toml cannot be used: No such file", "adfs: unrec"))

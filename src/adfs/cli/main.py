@@ -64,7 +64,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _complain(error: Exception, message: object, code: int) -> int:
     """One line on stderr, unless another rank of the job says it; the exit code."""
-    return code if getattr(error, "spoken_by_another", False) else output.complain(message, code)
+    if getattr(error, "spoken_by_another", False):
+        return code
+    before_ranks = getattr(error, "before_ranks", False)
+    return (output.refuse if before_ranks else output.complain)(message, code)
 
 
 def _parse(arguments: list[str]) -> argparse.Namespace:
@@ -75,10 +78,7 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     try:
         command_line = arguments[: len(arguments) - len(words)] + settings.expand(leaf, words)
     except (AdfsError, OSError) as error:
-        from adfs.launch.launcher import rank_by_environment
-
-        # All ranks of a job read the file; one is enough to say what is wrong with it.
-        error.spoken_by_another = bool(rank_by_environment())  # type: ignore[union-attr]
+        error.before_ranks = True  # type: ignore[union-attr]
         raise
     args, unknown = build().parse_known_args(command_line)
     if unknown:

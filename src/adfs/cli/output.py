@@ -24,6 +24,22 @@ def complain(message: object, code: int) -> int:
     return code
 
 
+def refuse(message: object, code: int) -> int:
+    """Complain before a rank has begun: once for a job on this host, and its ranks end with us.
+
+    Where one of them alone refuses (a file that only its host lacks), the others would wait for it
+    within MPI for ever.
+    """
+    from adfs.launch.launcher import Turn, end_job, size_by_environment
+    from adfs.launch.supervisor import is_supervised
+
+    if (size_by_environment() or 1) == 1 or is_supervised():
+        return complain(message, code)
+    Turn(os.getppid()).say(" ".join(str(message).split()))
+    end_job(code)
+    return code
+
+
 def note(message: str) -> None:
     """A remark on stderr, so that stdout stays what was asked for."""
     _say(message)

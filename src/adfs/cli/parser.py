@@ -33,8 +33,8 @@ class Parser(argparse.ArgumentParser):
 
     def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
         """Leave, after one line on stderr if there is a message."""
-        if message and not _spoken_by_another():
-            output.complain(message, status)
+        if message:
+            output.refuse(message, status)
         sys.exit(status)
 
     def _print_message(self, message: str, file: Any = None) -> None:
