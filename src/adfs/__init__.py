@@ -37,6 +37,7 @@ _ROOMS = {
     "algorithms": "adfs.algorithms",  # calling it lists the registered names
     "datasets": "adfs.problems.datasets",
     "generators": "adfs.problems.generators",
+    "report": "adfs.report",
 }
 __all__ = [*_HOMES, *_ROOMS]
 

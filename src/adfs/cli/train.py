@@ -72,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _solve(args: argparse.Namespace, problem: "Problem", theta: "Vector | None") -> "Result":
-    from adfs.cli.train_start import checkpoints_of
+    from adfs.cli.train_start import checkpoints_of, readings
     from adfs.runtime.solve import solve
     from adfs.runtime.stopping import Stopping
 
@@ -82,6 +82,6 @@ def _solve(args: argparse.Namespace, problem: "Problem", theta: "Vector | None")
         problem, args.algorithm, args.tol, args.max_iter, args.time_limit, args.tau, args.clock,
         args.parameters, args.seed, progress.both(args.leaving.repeat, lines),
         progress=False if args.quiet else None, signals=SIGNALS, warm_start=theta,
-        evaluate_every=args.evaluate_every, schedule=args.schedule,
+        evaluate_every=readings(args), schedule=args.schedule,
         checkpoints=checkpoints_of(args),
     )  # fmt: skip

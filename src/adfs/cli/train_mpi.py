@@ -150,7 +150,7 @@ def _solve(
 ) -> "tuple[Result, Execution]":  # fmt: skip
     from adfs.algorithms.base import Setting
     from adfs.cli.progress import Lines
-    from adfs.cli.train_start import checkpoints_of
+    from adfs.cli.train_start import checkpoints_of, readings
     from adfs.distributed.solve import Job, solve_on_ranks
     from adfs.runtime.stopping import Stopping
     from adfs.schedule.delays import Delays
@@ -169,7 +169,7 @@ def _solve(
     if world.rank == 0 and not args.quiet:  # what mpiexec passes on is no terminal
         callbacks.append(Lines(stopping))
     return solve_on_ranks(
-        world, share, args.algorithm, stopping, setting, theta, args.evaluate_every,
+        world, share, args.algorithm, stopping, setting, theta, readings(args),
         tuple(callbacks), interrupts, job,
     )  # fmt: skip
 

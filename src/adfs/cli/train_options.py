@@ -49,7 +49,8 @@ def add_run(parser: argparse.ArgumentParser) -> None:
         type=Whole(1),
         metavar="N",
         help="events, or units of time under --schedule poisson, between evaluations, for a fine "
-        "trace (default: as few evaluations as the stop needs)",
+        "trace (default: as few as the stop needs, and with --trace or --report some ten more, "
+        "which change nothing)",
     )
     options.add_seed(group)
     group.add_argument(

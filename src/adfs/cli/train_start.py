@@ -1,7 +1,7 @@
 """What `adfs train` is given besides the samples: a test set, a model to start from, a folder."""
 
 import argparse
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from adfs.cli import output
 from adfs.errors import DataError
@@ -44,6 +44,12 @@ def theta_of(model: "Model", args: argparse.Namespace, width: int) -> "Vector":
     if args.intercept and model.intercept:
         theta[-1] = model.coef[-1]
     return theta
+
+
+def readings(args: argparse.Namespace) -> int | Literal["curve"] | None:
+    """How often to evaluate: whoever asks for a trace or a report wants to see a curve."""
+    watched = args.trace is not None or args.report is not None
+    return args.evaluate_every or ("curve" if watched else None)
 
 
 def checkpoints_of(args: argparse.Namespace) -> "Checkpoints | None":

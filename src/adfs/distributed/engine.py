@@ -82,7 +82,7 @@ class Engine:
     def _ahead(self) -> int:
         """How far to go while a reading is on its way: where no reading will be wanted before."""
         position = self.rank.position
-        ahead = min(position + self.course.pace.least, self.course.budget)
+        ahead = self.course.sure_until(position)
         if self.keeper is not None:  # what is kept includes all readings before it
             ahead = min(ahead, self.keeper.next_after(position))
         return max(position, ahead)

@@ -33,7 +33,7 @@ from adfs.launch.world import World
 from adfs.runtime.course import Callback, Course
 from adfs.runtime.keeping import Checkpoints, identity_of, require_new
 from adfs.runtime.signals import Interrupts
-from adfs.runtime.solve import Result, automatic, pace_of
+from adfs.runtime.solve import Result, automatic, looks_of, pace_of
 from adfs.runtime.stopping import Stopping
 from adfs.theory.non_smooth import NonSmoothParameters
 from adfs.theory.parameters import Parameters
@@ -63,7 +63,7 @@ def solve_on_ranks(
     stopping: Stopping,
     setting: Setting,
     warm_start: NDArray[np.float64] | None = None,
-    evaluate_every: int | None = None,
+    evaluate_every: int | str | None = None,
     callbacks: tuple[Callback, ...] = (),
     interrupts: Interrupts | None = None,
     job: Job | None = None,
@@ -109,14 +109,14 @@ def solve_on_ranks(
 
 def _course(
     world: World, share: Share, name: str, rho: float, stopping: Stopping,
-    evaluate_every: int | None, callbacks: tuple[Callback, ...],
+    evaluate_every: int | str | None, callbacks: tuple[Callback, ...],
 ) -> Course:  # fmt: skip
     """The same as in one process, which knows the number of all samples."""
     shortest = Method.shortest
     if name == "ns-adfs":
         shortest = max(shortest, sum(world.gather(share.n_samples)))
     pace = pace_of(name == "adfs", rho, shortest, stopping.tol, evaluate_every)
-    return Course(stopping, pace, rho, callbacks)
+    return Course(stopping, pace, rho, callbacks, looks_of(evaluate_every, shortest))
 
 
 def _engine(

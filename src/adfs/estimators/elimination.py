@@ -33,7 +33,7 @@ from adfs.problems.sums import Ask, Part, Steps, alone
 from adfs.runtime.evaluation import Reading
 from adfs.runtime.runner import Run
 from adfs.runtime.signals import Interrupts
-from adfs.runtime.solve import Result, automatic, pace_of
+from adfs.runtime.solve import Result, automatic, looks_of, pace_of
 from adfs.schedule.delays import Delays
 
 Vector = NDArray[np.float64]
@@ -178,7 +178,8 @@ def solve_eliminated(
     method = get_algorithm(name)(problem, setting)
     stopping = options.stopping
     pace = pace_of(method.sharp, method.rho, method.shortest, stopping.tol, None)
-    run = EliminatedRun(problem, method, stopping, pace, start)
+    looks = looks_of("curve", method.shortest)
+    run = EliminatedRun(problem, method, stopping, pace, start, looks=looks)
     setup_time = time.perf_counter() - began
     with Interrupts() as interrupts:
         run.course.callbacks = () if speak is None else (speak,)

@@ -101,7 +101,7 @@ def _minimise(
     return solve(
         problem, options.algorithm, options.stopping.tol, options.stopping.max_iter,
         tau=options.tau, parameters=rule, seed=options.seed, callback=callback, warm_start=start,
-        progress=False,
+        progress=False, evaluate_every="curve",
     )  # fmt: skip
 
 
@@ -122,7 +122,7 @@ def minimise_on_ranks(
     share.peers.limit = None  # one rank may have more rows to look at than another
     with Interrupts() as interrupts:
         result, _ = solve_on_ranks(
-            share.peers, share, options.algorithm, options.stopping, setting, start,
+            share.peers, share, options.algorithm, options.stopping, setting, start, "curve",
             callbacks=callbacks, interrupts=interrupts, reading=reading,
         )  # fmt: skip
     return result

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from adfs.algorithms.base import Counts
 from adfs.runtime.evaluation import Reading
-from adfs.runtime.pace import Pace
+from adfs.runtime.pace import Looks, Pace
 from adfs.runtime.stopping import Spent, Stopping
 from adfs.runtime.trace import Trace
 
@@ -50,6 +50,7 @@ class Course:
     pace: Pace
     rho: float
     callbacks: tuple[Callback, ...] = ()
+    looks: Looks = field(default_factory=Looks)
     trace: Trace = field(default_factory=Trace)
     goal: int = 0
     size: float = math.nan
@@ -69,13 +70,21 @@ class Course:
             self.budget = self.stopping.budget(self.rho, error)
         if interrupted() and error > self.stopping.tol:
             return "interrupted"
+        decides = not self.looks.left or standing.position != self.goal
         spent = Spent(standing.position, standing.idealized_time, standing.wall_time)
         growth = reading.duality_gap / self.size
         status = self.stopping.verdict(growth, error, spent, self.budget)
+        if status == "converged" and not decides and standing.position < self.budget:
+            status = None
         if status is None:
-            events = self.pace.events(spent, error)
-            self.goal = min(self.budget, standing.position + events)
+            if decides:
+                self.looks.divide(standing.position, self.pace.events(spent, error))
+            self.goal = min(self.budget, standing.position + self.looks.next())
         return status
+
+    def sure_until(self, position: int) -> int:
+        """From a reading at ``position``, how far there will be no other, whatever it says."""
+        return min(position + self.looks.least(position, self.pace.least), self.budget)
 
     def is_last(self) -> bool:
         """Whether the next reading is at the end of the budget."""
@@ -105,6 +114,7 @@ class Course:
         """Plain values from which ``restore`` goes on."""
         return {
             "goal": self.goal, "size": self.size, "budget": self.budget,
+            "looks": [self.looks.left, self.looks.rest],
             "pace": {"kind": type(self.pace).__name__, "memory": self.pace.state()},
             "trace": self.trace.to_dict(),
         }  # fmt: skip
@@ -119,4 +129,9 @@ class Course:
         error = float(first[0] or 0.0) / max(1.0, abs(float(first[1] or 0.0)))
         # A resumed run may ask for a smaller tol, which needs more events, or for fewer of them.
         self.budget = self.stopping.budget(self.rho, error)
-        self.goal = min(int(state["goal"]), self.budget)
+        left, rest = state.get("looks", (0, 0))
+        if self.looks.shortest is None:  # a run that is no longer watched: on to what decides
+            self.goal = min(int(state["goal"]) + rest, self.budget)
+        else:
+            self.goal = min(int(state["goal"]), self.budget)
+            self.looks.left, self.looks.rest = left, rest

@@ -13,6 +13,7 @@ HALF_A_DECADE = 0.5 * math.log(10.0)
 MOST_GROWTH = 2.0
 LOOKS = 40
 FLAT = 1e-300
+TO_DRAW = 10  # looks of a curve, about
 
 
 class Pace(Protocol):
@@ -139,6 +140,44 @@ class EvenCurve(_Growing):
             wanted = min(wanted, self.clock_limit / LOOKS / per_event, left + 1.0)
         self._interval = max(1.0, wanted)
         return math.ceil(self._interval)
+
+
+class Looks:
+    """Readings between those of a pace, for the eye: they are recorded and decide nothing.
+
+    So a run that is watched ends where, and with the bits with which, it would end unwatched.
+
+    Parameters
+    ----------
+    shortest : int, optional
+        Fewest events between two of them; without it there are none.
+    """
+
+    def __init__(self, shortest: int | None = None) -> None:
+        self.shortest = shortest
+        self.left = self.rest = 0  # parts, and events, until the pace's own reading
+
+    def divide(self, position: int, events: int) -> None:
+        """Into parts as long as a tenth of the run so far, ``events`` after ``position``."""
+        self.left, self.rest = 1, events
+        if self.shortest is not None:
+            self.left = max(1, events // self._part(position, events))
+
+    def next(self) -> int:
+        """Events to the next reading."""
+        size = self.rest // self.left
+        self.left, self.rest = self.left - 1, self.rest - size
+        return size
+
+    def least(self, position: int, events: int) -> int:
+        """Fewest events from a reading to the next, where the pace promises ``events``."""
+        if self.left:
+            return self.rest // self.left
+        return events if self.shortest is None else min(events, self._part(position, events))
+
+    def _part(self, position: int, events: int) -> int:
+        assert self.shortest is not None
+        return max(self.shortest, math.ceil((position + events) / TO_DRAW))
 
 
 class _Slope:

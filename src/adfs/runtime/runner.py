@@ -8,7 +8,7 @@ from adfs.algorithms.base import Counts, Method, Vector
 from adfs.problems.finite_sum import Problem
 from adfs.runtime.course import Callback, Course, Standing
 from adfs.runtime.evaluation import Reading, read
-from adfs.runtime.pace import Pace
+from adfs.runtime.pace import Looks, Pace
 from adfs.runtime.signals import Interrupts
 from adfs.runtime.stopping import Stopping
 from adfs.runtime.trace import Trace
@@ -44,6 +44,7 @@ class Run:
     warm_start: Vector | None = None
     callbacks: tuple[Callback, ...] = ()
     keeper: Keeper | None = None
+    looks: Looks = field(default_factory=Looks)
     counts: Counts = field(default_factory=Counts)
     position: int = 0
     iteration: int = 0
@@ -51,7 +52,7 @@ class Run:
 
     def __post_init__(self) -> None:
         self.algorithm, self.clock = self.method.algorithm, self.method.clock
-        self.course = Course(self.stopping, self.pace, self.method.rho, self.callbacks)
+        self.course = Course(self.stopping, self.pace, self.method.rho, self.callbacks, self.looks)
         self.state = self.algorithm.init(self.warm_start)
         self._warm_up()
 

@@ -3,7 +3,7 @@
 import signal
 import time
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,7 +15,7 @@ from adfs.errors import ParameterError
 from adfs.problems.finite_sum import Problem
 from adfs.runtime.course import Callback
 from adfs.runtime.keeping import Checkpoints, identity_of, require_keepable, require_new
-from adfs.runtime.pace import Cautious, Every, Pace, ToTolerance
+from adfs.runtime.pace import Cautious, Every, Looks, Pace, ToTolerance
 from adfs.runtime.progress import terminal_progress
 from adfs.runtime.runner import Run
 from adfs.runtime.signals import Interrupts
@@ -95,7 +95,7 @@ def solve(
     callback: Callback | None = None,
     delays: Delays | None = None,
     warm_start: ArrayLike | None = None,
-    evaluate_every: int | None = None,
+    evaluate_every: int | Literal["curve"] | None = None,
     clock_limit: float | None = None,
     progress: bool | None = None,
     signals: tuple[signal.Signals, ...] = (signal.SIGINT,),
@@ -129,8 +129,10 @@ def solve(
         Called with a `Progress` after each evaluation.
     warm_start : array of shape (d,), optional
         A model to start from.
-    evaluate_every : int, optional
-        Events between evaluations, which cost a good part of a pass each.
+    evaluate_every : int or "curve", optional
+        Events between evaluations, which cost a good part of a pass each; by default as few
+        evaluations as the stop needs. ``curve`` adds some ten that are only recorded: the model
+        stays the same.
     clock_limit : float, optional
         Most idealized time; reaching it is the status ``time_limit``.
     progress : bool, optional
@@ -152,10 +154,7 @@ def solve(
     """
     started = time.perf_counter()
     stopping = Stopping(tol, max_iter, time_limit, clock_limit)
-    if evaluate_every is not None and not (evaluate_every >= 1 and evaluate_every % 1 == 0):
-        raise ParameterError(
-            f"evaluate_every={evaluate_every} must be a whole number of events >= 1, or None."
-        )
+    _check_interval(evaluate_every)
     name = automatic(problem) if algorithm == "auto" else algorithm
     setting = Setting(parameters, tau, clock, delays or Delays(tau=tau), seed, schedule)
     if delays is not None:
@@ -163,7 +162,9 @@ def solve(
     method = get_algorithm(name)(problem, setting)
     start = None if warm_start is None else problem.vector(warm_start)
     pace = pace_of(method.sharp, method.rho, method.shortest, tol, evaluate_every)
-    run = Run(problem, method, stopping, pace, start)
+    run = Run(
+        problem, method, stopping, pace, start, looks=looks_of(evaluate_every, method.shortest)
+    )
     resumed = None
     if checkpoints is not None:
         resumed = _keep(run, name, setting, start, checkpoints)
@@ -209,8 +210,25 @@ def _rule(parameters: str | Parameters | NonSmoothParameters) -> str:
     return parameters if isinstance(parameters, str) else parameters.how
 
 
-def pace_of(sharp: bool, rho: float, shortest: int, tol: float, evaluate_every: int | None) -> Pace:
+def _check_interval(evaluate_every: int | str | None) -> None:
+    if evaluate_every is None or evaluate_every == "curve":
+        return
+    if isinstance(evaluate_every, str) or not (evaluate_every >= 1 and evaluate_every % 1 == 0):
+        raise ParameterError(
+            f"evaluate_every={evaluate_every} must be a whole number of events >= 1, 'curve' or "
+            "None."
+        )
+
+
+def pace_of(
+    sharp: bool, rho: float, shortest: int, tol: float, evaluate_every: int | str | None
+) -> Pace:
     """When to read a run that is to end at ``tol``; see `Method` for the first three."""
-    if evaluate_every is not None:
+    if evaluate_every is not None and evaluate_every != "curve":
         return Every(int(evaluate_every))
     return ToTolerance(rho, tol, shortest) if sharp else Cautious(tol, shortest)
+
+
+def looks_of(evaluate_every: int | str | None, shortest: int) -> Looks:
+    """What else to read of it, for a curve."""
+    return Looks(shortest if evaluate_every == "curve" else None)
