@@ -152,6 +152,13 @@ def test_every_axis_draws_another_chart(browse, files):
     assert seen["relative_gap"] == seen["iteration"], "the chart as it was at first"
 
 
+def in_view(driver, selector):
+    """An element in the middle of the window, wherever earlier clicks had scrolled to."""
+    element = driver.find_element("css selector", selector)
+    driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", element)
+    return element
+
+
 def test_scales_and_zoom_change_the_chart_and_see_all_restores_it(browse, files):
     from selenium.webdriver import ActionChains
 
@@ -159,22 +166,22 @@ def test_scales_and_zoom_change_the_chart_and_see_all_restores_it(browse, files)
     first = driver.execute_script(PICTURE)
     for box in ("log-x", "log-y"):
         driver.find_element("id", box).click()
-        assert driver.execute_script(PICTURE) != first
+        assert until(driver, lambda: driver.execute_script(PICTURE) != first)
         driver.find_element("id", box).click()
-        assert driver.execute_script(PICTURE) == first
-    over = driver.find_element("css selector", "#chart .u-over")
+        assert until(driver, lambda: driver.execute_script(PICTURE) == first)
+    over = in_view(driver, "#chart .u-over")
     mouse = ActionChains(driver).move_to_element_with_offset(over, -200, -50)
     mouse.click_and_hold().move_by_offset(250, 100).release().perform()
     assert until(driver, lambda: driver.execute_script(PICTURE) != first)
     driver.find_element("id", "zoom-out").click()
-    assert driver.execute_script(PICTURE) == first
+    assert until(driver, lambda: driver.execute_script(PICTURE) == first)
 
 
 def test_the_pointer_reads_values_and_names_hide_curves(browse, files):
     from selenium.webdriver import ActionChains
 
     driver = browse(files.train)
-    over = driver.find_element("css selector", "#chart .u-over")
+    over = in_view(driver, "#chart .u-over")
     ActionChains(driver).move_to_element(over).perform()
     outputs = driver.find_elements("css selector", ".readout output")
     assert until(driver, lambda: all(each.text for each in outputs))
