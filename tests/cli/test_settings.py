@@ -230,3 +230,31 @@ def test_numbers_that_are_not_finite_are_read_as_they_were_written(home):
     found = toml.load("--config", "v.toml")
     assert found["a"] == float("inf")
     assert np.isnan(found["b"])
+
+
+def test_a_mark_before_the_first_letter_is_no_fault(settings):
+    assert parsed("train", "x", "--config", settings("\ufefftol = 0.5\r\nseed = 3\n"))["seed"] == 3
+
+
+def test_two_files_are_refused(adfs, settings):
+    run = adfs("train", "x", "--config", settings("seed = 1"), "--config", "other.toml")
+    assert (run.code, run.err) == (
+        2, "adfs: --config can be given once, but is there 2 times; keep one.\n",
+    )  # fmt: skip
+
+
+def test_data_whose_name_begins_with_a_dash_are_saved_as_data(adfs, dense, home):
+    (home / "-x.txt").write_bytes((home / dense[0]).read_bytes())
+    first = adfs("train", "--C", "1", "--save-config", "s.toml", "--out", "a.npz", "--", "-x.txt")
+    assert first.code == 0
+    assert adfs("train", "--config", "s.toml", "--out", "b.npz").code == 0
+    assert bits_of_model("a.npz") == bits_of_model("b.npz")
+
+
+def test_a_name_that_no_toml_can_hold_is_refused_before_the_work(adfs, dense, home):
+    name = "bad\udcff.npz"
+    run = adfs("train", dense[0], "--C", "1", "--out", name, "--save-config", "s.toml")
+    assert run.code == 2
+    assert "--save-config s.toml must hold out, but TOML has no words" in run.err
+    assert not (home / "s.toml").exists()
+    assert not (home / name).exists()

@@ -102,3 +102,33 @@ def test_without_them_there_is_one_part():
 def test_an_interval_that_is_none_is_refused(wrong):
     with pytest.raises(ParameterError, match=f"evaluate_every={wrong} must be a whole number"):
         adfs.solve(problem(), evaluate_every=wrong)
+
+
+@pytest.mark.parametrize("schedule", ["shared", "poisson"])
+@pytest.mark.parametrize("first", ["curve", None])
+def test_a_run_whose_budget_was_raised_has_the_bits_of_one_with_that_budget(
+    first, schedule, tmp_path
+):
+    options = {"tol": 1e-10, "schedule": schedule}
+    whole = adfs.solve(problem(), **options)
+    kept = {"every": 10**9, "folder": tmp_path}  # kept at the end of the budget only
+    small = whole.trace.to_dict()["iteration"][-1] // 3
+    adfs.solve(
+        problem(), **options, max_iter=small, evaluate_every=first,
+        checkpoints=Checkpoints(**kept),
+    )  # fmt: skip
+    again = Checkpoints(**kept, resume=True)
+    resumed = adfs.solve(problem(), **options, checkpoints=again)
+    assert resumed.resumed is not None
+    np.testing.assert_array_equal(whole.thetas, resumed.thetas)
+
+
+def test_a_limit_of_the_clock_is_met_where_it_would_be_met_unwatched():
+    whole = adfs.solve(problem(), tol=1e-10)
+    limit = 0.4 * whole.idealized_time
+    plain, watched = (
+        adfs.solve(problem(), tol=1e-10, clock_limit=limit, evaluate_every=every)
+        for every in (None, "curve")
+    )
+    assert plain.status == watched.status == "time_limit"
+    np.testing.assert_array_equal(plain.thetas, watched.thetas)

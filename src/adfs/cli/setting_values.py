@@ -27,7 +27,9 @@ def words_of(command: str, where: str, action: argparse.Action, value: Any) -> l
     if action.choices is not None:
         wanted = f"one of {', '.join(map(str, action.choices))}"
         _require(converted in action.choices, where, wanted, value)
-    return [text] if flag is None else [f"{flag}={text}"]
+    if flag is None:
+        return [f"./{text}" if text.startswith("-") else text]  # a file, not a flag
+    return [f"{flag}={text}"]
 
 
 def _text(where: str, action: argparse.Action, value: Any) -> str:

@@ -57,8 +57,11 @@ def expand(leaf: Parser, words: list[str]) -> list[str]:
 
     ``leaf`` is spoilt: whoever parses the result takes a new parser.
     """
-    if not any(word.split("=")[0] == "--config" for word in words):
+    named = sum(word.split("=")[0] == "--config" for word in words)
+    if not named:
         return words
+    if named > 1:
+        raise ParameterError(f"--config can be given once, but is there {named} times; keep one.")
     known = _known(leaf)
     groups = [set(map(id, group._group_actions)) for group in leaf._mutually_exclusive_groups]
     typed = _typed(leaf, words)
@@ -146,7 +149,7 @@ def run_and_save(args: argparse.Namespace) -> int:
         _check_place(args, path)
     code = run(args)
     if mine and code not in UNFINISHED:
-        output.write(path, in_force(args, path).encode(errors="surrogateescape"))
+        output.write(path, in_force(args, path).encode())
         if not getattr(args, "quiet", False):
             output.note(f"settings written to {path}")
     return code
@@ -155,10 +158,29 @@ def run_and_save(args: argparse.Namespace) -> int:
 def _check_place(args: argparse.Namespace, path: str) -> None:
     """Refuse a place where nothing can be written, or which another argument names."""
     output.check_writable("--save-config", path)
+    require_text(args, path)
     others = [value for name, value in vars(args).items() if name != "save_config"]
     place = os.path.realpath(path)
     if any(isinstance(each, str) and os.path.realpath(each) == place for each in others):
         raise DataError(f"--save-config {path} is named by another argument; name another file.")
+
+
+def require_text(args: argparse.Namespace, path: str) -> None:
+    """Refuse words that no TOML file can hold."""
+    for name, value in vars(args).items():
+        if isinstance(value, str) and not _is_text(value):
+            raise DataError(
+                f"--save-config {path} must hold {name}, but TOML has no words for a name that is "
+                "no UTF-8; rename the file."
+            )
+
+
+def _is_text(value: str) -> bool:
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def in_force(args: argparse.Namespace, path: str) -> str:

@@ -17,8 +17,8 @@ def load(flag: str, path: str) -> dict[str, Any]:
     else:  # the same code, as a package
         import tomli as tomllib
     try:
-        with open(path, "rb") as file:
-            return tomllib.load(file)
+        with open(path, encoding="utf-8-sig", newline="") as file:  # Notepad's mark is no fault
+            return tomllib.loads(file.read())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise DataError(f"{flag} {path} must be TOML, but: {error}; correct the file.") from None
 

@@ -28,7 +28,10 @@ def check(args: argparse.Namespace) -> None:
 def check_outputs(args: argparse.Namespace) -> None:
     """Refuse places where nothing can be written; only who writes has to look."""
     from adfs.cli.data import input_files
+    from adfs.cli.settings import require_text
 
+    if args.save_config is not None:
+        require_text(args, args.save_config)
     outputs = {
         "--out": args.out, "--trace": args.trace, "--report": args.report,
         "--timeline": args.timeline, "--save-config": args.save_config,

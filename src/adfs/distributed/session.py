@@ -8,12 +8,15 @@ import atexit
 import contextlib
 import multiprocessing
 import sys
+import threading
 from collections.abc import Iterator
 
 from adfs.errors import ParameterError
+from adfs.launch.peers import LEAVING
 from adfs.launch.world import World, is_agreed
 
 _worlds: list[World] = []  # at most one
+_busy = threading.Lock()
 
 
 @contextlib.contextmanager
@@ -23,14 +26,21 @@ def session() -> Iterator[World]:
     An error on which the ranks agreed leaves on all of them. Any other would leave the peers of
     this rank waiting for ever: it ends the job, with a sentence.
     """
-    world = open_world()
-    world.limit = None  # ranks may come late, from reading their data
+    if not _busy.acquire(blocking=False):
+        raise ParameterError(
+            "engine='mpi' makes one fit at a time, and another thread is at one; use n_jobs=1."
+        )
     try:
-        yield world
-    except BaseException as error:
-        if world.size > 1 and not is_agreed(error):
-            world.__exit__(type(error), error, error.__traceback__)  # does not return
-        raise
+        world = open_world()
+        world.limit = None  # ranks may come late, from reading their data
+        try:
+            yield world
+        except BaseException as error:
+            if world.size > 1 and not is_agreed(error):
+                world.__exit__(type(error), error, error.__traceback__)  # does not return
+            raise
+    finally:
+        _busy.release()
 
 
 def open_world() -> World:
@@ -39,8 +49,7 @@ def open_world() -> World:
     if not _worlds:
         started = is_started()
         _worlds.append(World.open())
-        if not started:
-            atexit.register(_leave, _worlds[0])
+        atexit.register(_leave, _worlds[0], not started)
     return _worlds[0]
 
 
@@ -64,16 +73,28 @@ def _require_a_rank() -> None:
         )
 
 
-def _leave(world: World) -> None:
-    """End MPI with the program. A rank that ends by an error of its own takes the others along."""
+def _leave(world: World, ours: bool) -> None:
+    """End MPI with the program, if it is ours to end.
+
+    A rank that ends by an error of its own takes the others along. One that ends otherwise says so
+    where the others would begin their next fit; those that do wait for it in vain.
+    """
     if world.mpi.Is_finalized():  # the program did so itself
         return
     error = getattr(sys, "last_value", None)
-    if error is None or world.size == 1 or is_agreed(error):
-        world.comm.Free()
-        world.mpi.Finalize()
-    else:
+    if error is not None and world.size > 1 and not is_agreed(error):
         world.abort(
             f"rank {world.rank} ended with {type(error).__name__} while others may wait for it: "
             "the job ends."
         )
+    world.limit = None  # others may have much to do after their last fit
+    told = world.gather(LEAVING)
+    fitting = [rank for rank, word in enumerate(told) if word != LEAVING]
+    if fitting:
+        world.abort(
+            f"rank {world.rank} has ended while rank {fitting[0]} fits and waits for it: the job "
+            "ends; make the same fits on all ranks."
+        )
+    world.comm.Free()
+    if ours:
+        world.mpi.Finalize()

@@ -14,7 +14,7 @@ import numpy as np
 from adfs.errors import ParameterError
 from adfs.estimators.options import choice
 from adfs.graphs.topology import Topology
-from adfs.launch.peers import KINDS, Alone, Peers
+from adfs.launch.peers import KINDS, LEAVING, Alone, Peers
 
 T = TypeVar("T")
 
@@ -54,7 +54,7 @@ class Company:
             result = work()
         except Exception as failure:
             error = failure
-        told = self.peers.gather(None if error is None else [_kind(error), str(error)])
+        told = self._gather(None if error is None else [_kind(error), str(error)])
         failed = [rank for rank, each in enumerate(told) if each is not None]
         if failed:
             raise _agreed(told, failed[0]) from error
@@ -64,12 +64,23 @@ class Company:
         """Refuse values that are not the same on every rank."""
         if self.alone:
             return
-        told = self.peers.gather({name: _in_words(value) for name, value in values.items()})
+        told = self._gather({name: _in_words(value) for name, value in values.items()})
         self.each(lambda: _compare(told, what, way_out))
 
     def some(self, own: bool) -> bool:
         """Whether it is so on any rank."""
-        return own if self.alone else any(self.peers.gather(own))
+        return own if self.alone else any(self._gather(own))
+
+    def _gather(self, item: Any) -> list[Any]:
+        """What every rank gave; one that ends its program meanwhile also ends the job."""
+        told = self.peers.gather(item)
+        if LEAVING in told:
+            error = ParameterError(
+                f"Rank {told.index(LEAVING)} has ended: there is no fit with it."
+            )
+            error.agreed = True  # type: ignore[attr-defined]
+            raise error
+        return told
 
 
 @contextlib.contextmanager
@@ -120,7 +131,9 @@ def _in_words(value: Any) -> str:
         return f"an array of shape {value.shape} ({_digest(value)})"
     if isinstance(value, Mapping):
         return repr(dict(sorted(value.items(), key=repr)))
-    return repr(value.item() if isinstance(value, np.generic) else value)
+    value = value.item() if isinstance(value, np.generic) else value
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return f"{float(value)!r}" if is_number else repr(value)
 
 
 def _digest(array: Any) -> str:

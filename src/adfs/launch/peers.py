@@ -14,6 +14,7 @@ from adfs.errors import AdfsError, CheckpointError, DataError, GraphError, Param
 T = TypeVar("T")
 
 FAILURES = (AdfsError, CheckpointError, OSError, MemoryError)
+LEAVING = "leaves"  # what a rank says that will not come again
 KINDS: dict[str, type[Exception]] = {
     kind.__name__: kind
     for kind in (DataError, GraphError, ParameterError, AdfsError, CheckpointError)

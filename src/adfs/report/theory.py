@@ -132,8 +132,8 @@ def _communications(parameters: Any, columns: Mapping[str, Sequence[Value]]) -> 
 def _remark(algorithm: str, found: Fit | None, schedule: str) -> Markup:
     words = {
         "adfs": "Theorem 1 bounds the mean of the error by C (1 − ρ)^t. A run may be faster: "
-        "what is seen is usually between once and twice the proven rate, unless samples that are "
-        "visited rarely hold it up.",
+        "what is seen is mostly one to two and a half times the proven rate, unless samples that "
+        "are visited rarely hold it up.",
         "ns-adfs": "Theorem 4 bounds the mean of the dual gap by C / A_t with A_t ≥ t² / (4 S²): "
         "the exponent is −2 or better once t is large.",
     }.get(algorithm, "A proven rate is a bound: runs may be faster.")

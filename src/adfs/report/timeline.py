@@ -132,8 +132,8 @@ def rank_shares(ranks: Sequence[Execution]) -> Markup:
 
 
 def waiting_share(ranks: Sequence[Execution]) -> float:
-    """Share of the ranks' time in which they waited for each other."""
-    whole = sum(sum(each.seconds.values()) for each in ranks)
+    """Share of the ranks' time in which they waited for each other; evaluations not counted."""
+    whole = sum(sum(each.seconds.values()) - each.seconds.get("reading", 0.0) for each in ranks)
     return sum(each.seconds.get("waiting", 0.0) for each in ranks) / (whole or 1.0)
 
 

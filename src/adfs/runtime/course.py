@@ -44,6 +44,8 @@ class Course:
     ----------
     goal : int
         Position of the next reading.
+    wanted : int
+        The same without the budget.
     """
 
     stopping: Stopping
@@ -53,6 +55,7 @@ class Course:
     looks: Looks = field(default_factory=Looks)
     trace: Trace = field(default_factory=Trace)
     goal: int = 0
+    wanted: int = 0
     size: float = math.nan
     budget: int = 0
 
@@ -74,13 +77,17 @@ class Course:
         spent = Spent(standing.position, standing.idealized_time, standing.wall_time)
         growth = reading.duality_gap / self.size
         status = self.stopping.verdict(growth, error, spent, self.budget)
-        if status == "converged" and not decides and standing.position < self.budget:
+        if not decides and standing.position < self.budget:
             status = None
         if status is None:
             if decides:
                 self.looks.divide(standing.position, self.pace.events(spent, error))
-            self.goal = min(self.budget, standing.position + self.looks.next())
+            self._aim(standing.position + self.looks.next())
         return status
+
+    def _aim(self, position: int) -> None:
+        """Read next there, or at the end of the budget; a longer budget would go on there."""
+        self.wanted, self.goal = position, min(position, self.budget)
 
     def sure_until(self, position: int) -> int:
         """From a reading at ``position``, how far there will be no other, whatever it says."""
@@ -113,7 +120,7 @@ class Course:
     def state(self) -> dict[str, Any]:
         """Plain values from which ``restore`` goes on."""
         return {
-            "goal": self.goal, "size": self.size, "budget": self.budget,
+            "goal": self.wanted, "size": self.size, "budget": self.budget,
             "looks": [self.looks.left, self.looks.rest],
             "pace": {"kind": type(self.pace).__name__, "memory": self.pace.state()},
             "trace": self.trace.to_dict(),
@@ -131,7 +138,7 @@ class Course:
         self.budget = self.stopping.budget(self.rho, error)
         left, rest = state.get("looks", (0, 0))
         if self.looks.shortest is None:  # a run that is no longer watched: on to what decides
-            self.goal = min(int(state["goal"]) + rest, self.budget)
+            self._aim(int(state["goal"]) + rest)
         else:
-            self.goal = min(int(state["goal"]), self.budget)
+            self._aim(int(state["goal"]))
             self.looks.left, self.looks.rest = left, rest

@@ -38,7 +38,7 @@ def is_drawn(wanted: bool | None) -> bool:
     """Whether to draw on stderr: as wanted, else where lines can be drawn again."""
     if wanted is not None:
         return wanted
-    return sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+    return sys.stderr is not None and sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
 
 
 def live_bars() -> Any:

@@ -1,0 +1,68 @@
+"""Programs whose ranks do not end together: whoever would wait for ever is told."""
+
+import pytest
+
+HEAD = """\
+import sys
+import numpy as np
+import adfs
+{extra}
+from adfs.launch.launcher import rank_by_environment
+rank = rank_by_environment()
+rng = np.random.default_rng(rank)
+X, y = rng.normal(size=(20, 3)), np.arange(20) % 2
+def fit(**options):
+    return adfs.LogisticRegression(engine="mpi", **options).fit(X, y)
+fit()
+{body}
+"""
+ENDED = "adfs: rank 1 has ended while rank 0 fits and waits for it: the job ends; make the same"
+RAISED = "adfs: rank 1 ended with ValueError while others may wait for it: the job ends."
+
+
+def run(hydra, tmp_path, body, extra=""):
+    path = tmp_path / "program.py"
+    path.write_text(HEAD.format(body=body, extra=extra))
+    return hydra.run(2, path, timeout=60)
+
+
+@pytest.mark.parametrize(
+    ("body", "extra", "sentence"),
+    [
+        ("if rank == 0: fit()", "", ENDED),
+        ("sys.exit(3) if rank == 1 else fit()", "", ENDED),
+        ("if rank == 1: raise ValueError('own')\nfit()", "from mpi4py import MPI", RAISED),
+    ],
+)
+def test_a_rank_that_ends_alone_ends_the_job_with_a_sentence(
+    hydra, tmp_path, body, extra, sentence
+):
+    done = run(hydra, tmp_path, body, extra)
+    assert done.returncode == 1
+    assert [line for line in done.stderr.splitlines() if line.startswith(sentence)]
+
+
+def test_ranks_that_end_together_after_an_error_they_agreed_on_leave_with_it(hydra, tmp_path):
+    done = run(hydra, tmp_path, "fit(C=-1.0)")
+    assert done.returncode == 1
+    assert done.stderr.count("ParameterError: C=-1.0") >= 1
+    assert "waits for it" not in done.stderr
+
+
+def test_numbers_that_are_equal_are_the_same_parameter(hydra, tmp_path):
+    done = run(hydra, tmp_path, "print(fit(C=1 if rank else 1.0).result_.status)")
+    assert (done.returncode, done.stdout.split()) == (0, ["converged", "converged"])
+
+
+def test_two_threads_cannot_fit_at_a_time(hydra, tmp_path):
+    body = """
+from adfs.distributed.session import session
+with session():
+    try:
+        fit()
+    except ValueError as error:
+        print(error)
+"""
+    done = run(hydra, tmp_path, body)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("engine='mpi' makes one fit at a time") == 2
