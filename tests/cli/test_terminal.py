@@ -1,5 +1,6 @@
 """Terminals, pipes, encodings and Ctrl-C: what people see in real processes."""
 
+import json
 import os
 import re
 import signal
@@ -147,6 +148,8 @@ def test_streams_that_are_closed_are_no_failure():
     assert (closed.returncode, closed.stderr) == (0, b"")
     refused = run("datasets --no-such-flag 2>&-")
     assert (refused.returncode, refused.stdout) == (2, b"")
+    trained = run("train breast-cancer --nodes 2 --sigma 1 --json 2>&-")
+    assert (trained.returncode, json.loads(trained.stdout)["status"]) == (0, "converged")
 
 
 def test_an_encoding_without_a_letter_gets_an_escape(home, dense, terminal):
