@@ -2,7 +2,6 @@
 
 import argparse
 import re
-import shutil
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Iterator
@@ -95,7 +94,7 @@ class Formatter(argparse.HelpFormatter):
     """A short usage; paragraphs are filled, blocks with indented lines stay as they are."""
 
     def __init__(self, prog: str, **keywords: Any) -> None:
-        keywords.setdefault("width", min(WIDEST, shutil.get_terminal_size().columns) - 2)
+        keywords.setdefault("width", min(WIDEST, terminal.width()) - 2)
         super().__init__(prog, **keywords)
 
     def start_section(self, heading: str | None) -> None:

@@ -7,6 +7,7 @@ import os
 import shutil
 from typing import Any
 
+USUAL = 80  # columns
 STYLES = {"bold": "1", "good": "32", "warning": "33", "bad": "1;31"}
 
 
@@ -39,4 +40,9 @@ def paint(text: str, style: str, stream: Any) -> str:
 
 def columns(stream: Any) -> int | None:
     """Columns of a terminal; None for files and pipes, whose lines are as long as they are."""
-    return shutil.get_terminal_size().columns if is_terminal(stream) else None
+    return width() if is_terminal(stream) else None
+
+
+def width() -> int:
+    """How wide the terminal is; where it does not know (Python 3.10 then says 0), as usual."""
+    return shutil.get_terminal_size().columns or USUAL
