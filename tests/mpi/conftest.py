@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from crashes_for_tests import Runs, write_samples
+
 RANK_SCRIPT = """\
 import os, signal, sys, time
 from adfs.launch.supervisor import Supervisor, is_supervised
@@ -105,3 +107,25 @@ def script(tmp_path):
         return path
 
     return write
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    """A folder with the samples of runs that are killed."""
+    folder = tmp_path_factory.mktemp("crashes")
+    write_samples(folder / "samples.npz")
+    return folder
+
+
+@pytest.fixture
+def runs(mpiexec, home, tmp_path):
+    """A training of a loss and a schedule, kept in a new folder."""
+    made = []
+
+    def make(loss, schedule):
+        made.append(Runs(mpiexec.command, home, tmp_path, loss, schedule))
+        return made[-1]
+
+    yield make
+    for run in made:
+        run.close()

@@ -7,32 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from crashes_for_tests import LINUX, N_EVENTS, Runs, found_in, positions, write_samples, written_as
+from crashes_for_tests import LINUX, N_EVENTS, Runs, found_in, positions, written_as
 
 pytestmark = pytest.mark.skipif(not LINUX, reason="finds the processes of a job in /proc")
 SOON = 30.0  # seconds: far more than a busy machine needs
-
-
-@pytest.fixture(scope="module")
-def home(tmp_path_factory):
-    """A folder with the samples."""
-    folder = tmp_path_factory.mktemp("crashes")
-    write_samples(folder / "samples.npz")
-    return folder
-
-
-@pytest.fixture
-def runs(mpiexec, home, tmp_path):
-    """A training of a loss and a schedule, kept in a new folder."""
-    made = []
-
-    def make(loss, schedule):
-        made.append(Runs(mpiexec.command, home, tmp_path, loss, schedule))
-        return made[-1]
-
-    yield make
-    for run in made:
-        run.close()
 
 
 @pytest.mark.parametrize(

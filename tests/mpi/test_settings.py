@@ -51,3 +51,12 @@ def test_a_file_that_one_host_lacks_ends_the_job_with_a_sentence(hydra, home):
         run = hydra.run(1, *TRAIN, *rest, timeout=60)
         assert (run.returncode, run.stdout, run.stderr.count("\n")) == (2, "", 1)
         assert run.stderr.startswith(("adfs: run.toml cannot be used: No such file", "adfs: unrec"))
+
+
+def test_processes_that_would_each_do_the_whole_work_are_refused_by_one_sentence(hydra):
+    run = hydra.run(2, "-m", "adfs", "train", "data.npz", "--C", "1", timeout=60)
+    assert (run.returncode, run.stdout) == (2, "")
+    assert run.stderr == (
+        "adfs: 2 processes were started, each of which would do the whole work; add --engine mpi, "
+        "or start one.\n"
+    )

@@ -43,14 +43,14 @@ def check_outputs(args: argparse.Namespace) -> None:
 
 def _check_engine(args: argparse.Namespace) -> None:
     """Refuse options that need an engine or a folder which was not asked for."""
-    from adfs.launch.launcher import rank_by_environment, size_by_environment
+    from adfs.launch.launcher import size_by_environment
 
     if args.engine == "local" and (size_by_environment() or 1) > 1:
         error = ParameterError(
             f"{size_by_environment()} processes were started, each of which would do the whole "
             "work; add --engine mpi, or start one."
         )
-        error.spoken_by_another = bool(rank_by_environment())  # type: ignore[attr-defined]
+        error.before_ranks = True  # type: ignore[attr-defined]
         raise error
     if args.timeline is not None and args.engine != "mpi":
         raise ParameterError(
