@@ -117,7 +117,7 @@ def _on_ranks(world, shards, mine, topology, sigma, told):
     import numpy as np
 
     from adfs.algorithms.base import Setting
-    from adfs.distributed.execution import gather_executions
+    from adfs.runtime.execution import gather_executions
     from adfs.distributed.mapping import map_nodes
     from adfs.distributed.share import Share
     from adfs.distributed.solve import solve_on_ranks

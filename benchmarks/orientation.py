@@ -64,7 +64,7 @@ def time_to_goal(problem, name, rule, clock, seed):
 def main():
     problems = {m: [problem_of(m, seed) for seed in range(SEEDS)] for m in (20, 200)}
     for m, each in problems.items():
-        numbers = [(p.conditioning.kappa_s, p.conditioning.kappa_b) for p in each]
+        numbers = [(p.conditioning.kappa_s, p.conditioning.kappa_b()) for p in each]
         print(f"m = {m}: kappa_s, kappa_b =", *(f"{s:.0f}, {b:.0f};" for s, b in numbers))
     print("| method | clock | m = 20 | SPEC | m = 200 | SPEC |\n|---|---|---|---|---|---|")
     for (name, rule, clock), given in CASES.items():

@@ -22,3 +22,7 @@ class CheckpointError(Exception):
 
     It is no `AdfsError`: nothing is wrong with what was asked, and what was saved before is intact.
     """
+
+
+# What a process may meet that all processes of a job then raise together.
+FAILURES = (AdfsError, CheckpointError, OSError, MemoryError)

@@ -31,6 +31,7 @@ def stream_key(seed: int, stream: str) -> np.uint64:
     return np.uint64(stream_sequence(seed, stream).generate_state(1, np.uint64)[0])
 
 
-def stream_keys(seed: int, stream: str, n: int) -> NDArray[np.uint64]:
-    """``n`` keys, one for each node or edge, each from its own index alone."""
-    return np.array([stream_key(seed, f"{stream}/{index}") for index in range(n)], dtype=np.uint64)
+def stream_keys(seed: int, stream: str, which: "int | NDArray[np.int64]") -> NDArray[np.uint64]:
+    """Keys of so many nodes or edges, or of the ones listed, each from its own number alone."""
+    numbers = range(which) if isinstance(which, int) else which.tolist()
+    return np.array([stream_key(seed, f"{stream}/{number}") for number in numbers], dtype=np.uint64)

@@ -53,7 +53,7 @@ def test_condition_numbers_and_rates_are_those_of_the_run():
     page = Page(train_page(problem, result))
     facts = page.words("section", id="problem")
     assert f"{problem.conditioning.kappa_s:.4g}" in facts
-    assert f"{problem.conditioning.kappa_b:.4g}" in facts
+    assert f"{problem.conditioning.kappa_b():.4g}" in facts
     shown = page.words("section", id="parameters")
     assert f"{result.parameters.sigma_A:.4g}" in shown
     assert page.words("section", id="theory").count("1 − ρ") == 2

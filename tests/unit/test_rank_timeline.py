@@ -10,8 +10,8 @@ from adfs.cli import rank_timeline
 from adfs.cli.rank_timeline import chrome_trace, save_ranks, timeline_kind
 from adfs.cli.report import ranks_line, ranks_record
 from adfs.distributed import spans as spans_module
-from adfs.distributed.execution import Execution, account, gather_executions
-from adfs.distributed.spans import KINDS, Spans
+from adfs.runtime.execution import Execution, account, gather_executions
+from adfs.runtime.spans import KINDS, Spans
 from adfs.errors import ParameterError
 from adfs.plots.ranks import COLUMNS, LOOKS, column_shares, name_of
 

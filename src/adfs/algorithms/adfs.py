@@ -13,15 +13,16 @@ the pseudo code (trap T9).
 """
 
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from adfs.algorithms.base import (
+    Arrays,
     Counts,
     Matrix,
     Method,
+    Named,
+    Queued,
     Setting,
     Vector,
     block_of,
@@ -33,7 +34,7 @@ from adfs.algorithms.base import (
     ticks_of,
 )
 from adfs.algorithms.dual_start import dual_start
-from adfs.kernels import blocks, edge
+from adfs.kernels import blocks, edge, ranks
 from adfs.kernels.lazy import Decay, decay_table, power_table
 from adfs.kernels.memory import aligned_zeros
 from adfs.kernels.poisson import TICKS
@@ -41,22 +42,6 @@ from adfs.problems.finite_sum import Problem
 from adfs.schedule.clock import Clock
 from adfs.schedule.events import Events
 from adfs.theory.parameters import Parameters
-
-
-class Steps(Protocol):
-    """What Algorithm 1 needs of `Parameters`; a rank has it for its own nodes only."""
-
-    @property
-    def rho(self) -> float: ...
-    @property
-    def edges(self) -> NDArray[np.int32]: ...
-    @property
-    def edge_eta(self) -> Vector: ...
-    @property
-    def edge_push(self) -> Vector: ...
-    @property
-    def eta_ratio(self) -> Vector: ...
-    def sample_push(self, node: int) -> Vector: ...
 
 
 @dataclass
@@ -71,17 +56,17 @@ class AdfsState:
 class Adfs:
     """Algorithm 1 on one problem with one choice of parameters, or its continuized form."""
 
-    def __init__(self, problem: Problem, parameters: Steps, schedule: str = "shared") -> None:
+    def __init__(self, problem: Problem, parameters: Parameters, schedule: str = "shared") -> None:
         require_smooth("adfs", problem)
         self.problem, self.parameters = problem, parameters
         self.continuized = schedule == "poisson"
         self.decay = _decay(parameters.rho, self.continuized)
-        self.network = edge.Network(
-            edges=parameters.edges,
+        self.constants = edge.RunConstants(
+            edges=problem.network.ends,
             edge_eta=parameters.edge_eta,
             edge_push=parameters.edge_push,
-            inverse_sigma=1.0 / problem.sigma,
-            eta_ratio=parameters.eta_ratio,
+            inverse_sigma=1.0 / problem.own_sigma,
+            eta_ratio=parameters.eta_ratio[problem.nodes],
             offsets=problem.offsets,
             loss=problem.loss.code,
             inverse_curvature=1.0 / problem.loss.max_curvature,
@@ -100,14 +85,13 @@ class Adfs:
 
     def _at_zero(self) -> AdfsState:
         problem = self.problem
-        lines = aligned_zeros(problem.n_samples, edge.LINE)
+        lines = aligned_zeros(problem.n_rows, edge.LINE)
         lines[:, edge.NORM2] = problem.squared_norms
         lines[:, edge.LABEL] = problem.labels
         lines[:, edge.WEIGHT] = problem.weights
-        for node in range(problem.n_nodes):
-            part = slice(problem.offsets[node], problem.offsets[node + 1])
-            lines[part, edge.PUSH] = self.parameters.sample_push(node)
-        n = problem.n_nodes
+        for node in problem.nodes.tolist():
+            lines[problem.node_rows(node), edge.PUSH] = self.parameters.sample_push(node)
+        n = len(problem.nodes)
         pairs = aligned_zeros(n, 2 * problem.n_features)
         centres = edge.Centres(pairs, np.ones(n), np.zeros(n, np.int64))
         return AdfsState(0, lines, centres)
@@ -116,7 +100,7 @@ class Adfs:
         """Run the events, in place."""
         blocks.run_events(
             events.start, ticks_of(events, self.continuized), events.which, events.sample,
-            self.problem.rows, state.lines, state.centres, self.network, self.decay,
+            self.problem.rows, state.lines, state.centres, self.constants, self.decay,
             self._messages,
         )  # fmt: skip
         state.t = events.stop * TICKS if self.continuized else events.stop
@@ -124,7 +108,7 @@ class Adfs:
 
     def nodes(self, state: AdfsState) -> tuple[Matrix, Matrix]:
         """Centre rows of ``y_t`` and ``v_t``; of ``x(t)`` and ``v(t)`` in the continuized form."""
-        shape = (self.problem.n_nodes, self.problem.n_features)
+        shape = (len(self.problem.nodes), self.problem.n_features)
         y, v = np.empty(shape), np.empty(shape)
         t, ahead = self._moment(state)
         blocks.centres_at(t, state.centres, self.decay, y, v, ahead)
@@ -146,16 +130,38 @@ class Adfs:
 
     def output(self, state: AdfsState) -> Matrix:
         """``theta_i = y_t^(i) / sigma_i``."""
-        return self.nodes(state)[0] / self.problem.sigma[:, None]
+        return self.nodes(state)[0] / self.problem.own_sigma[:, None]
 
     def duals(self, state: AdfsState, node: int) -> Vector:
         """Virtual coefficients of ``y_t``: the dual point of the certificate."""
-        first, last = self.problem.offsets[node], self.problem.offsets[node + 1]
-        return self._virtual(state, state.lines[first:last])[0]
+        return self._virtual(state, state.lines[self.problem.node_rows(node)])[0]
+
+    def arrays(self, state: AdfsState) -> Arrays:
+        """The samples' changing columns, the centres, and the time."""
+        pairs, scale, last = state.centres
+        return Arrays(
+            samples={"lines": state.lines[:, : edge.NORM2]},
+            nodes={"pairs": pairs, "scale": scale, "last": last},
+            shared={"t": np.array([state.t])},
+        )
+
+    def restore(self, state: AdfsState, shared: Named) -> None:
+        """The time."""
+        state.t = int(shared["t"][0])
+
+    def queued(self, state: AdfsState) -> Queued:
+        """The same arithmetic for events in queues of nodes (`adfs.kernels.ranks`)."""
+        work = ranks.Smooth(state.lines, state.centres, self.constants, self.decay)
+        return Queued(work, ranks.NO_SEQUENCE)
+
+    def pass_time(self, state: AdfsState, events: Events) -> tuple[Vector, Vector]:
+        """Move the state's time to the end of a block of which only own events are executed."""
+        state.t = events.stop * TICKS if self.continuized else events.stop
+        return np.empty(1), np.empty(1)
 
     def counts(self, events: Events) -> Counts:
         """An exchange is two messages of d numbers."""
-        return exchange_counts(events, len(self.network.edges), self.problem.n_features)
+        return exchange_counts(events, len(self.constants.edges), self.problem.n_features)
 
 
 def _decay(rho: float, continuized: bool) -> Decay:
@@ -171,6 +177,6 @@ def prepare(problem: Problem, setting: Setting) -> Method:
     chosen = parameters_of("adfs", Parameters, problem, setting)
     clock = Clock(chosen.edges, problem.n_nodes, setting.delays, setting.clock)
     return Method(
-        Adfs(problem, chosen, setting.schedule), source_of(chosen, setting), clock, chosen.rho,
-        chosen, block=block_of(problem, chosen.p_comm), sharp=True,
+        Adfs(problem, chosen, setting.schedule), source_of(chosen, setting, problem.network), clock,
+        chosen.rho, chosen, block=block_of(problem, chosen.p_comm), sharp=True,
     )  # fmt: skip

@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adfs.errors import ParameterError
+from adfs.kernels.queues import Sequence
 from adfs.losses import names
+from adfs.network import Network
 from adfs.problems.finite_sum import Problem
 from adfs.schedule.delays import Delays
 from adfs.schedule.events import NO_TICKS, Events
@@ -33,6 +35,10 @@ class Counts(NamedTuple):
         """Sum of two counts."""
         return Counts(*(a + b for a, b in zip(self, other, strict=True)))
 
+    def times(self, number: int) -> "Counts":
+        """So many times these counts."""
+        return Counts(*(number * count for count in self))
+
 
 def exchange_counts(events: Events, n_edges: int, n_features: int) -> Counts:
     """Costs where an event below ``n_edges`` is two messages of d numbers, any other one prox."""
@@ -46,12 +52,35 @@ def message_counts(n_updates: int, n_exchanges: int, n_features: int) -> Counts:
     return Counts(n_updates, 0, n_comm, 8 * n_features * n_comm)
 
 
+Named = dict[str, NDArray[Any]]
+
+
+class Arrays(NamedTuple):
+    """The arrays that make up a state, by name: what a checkpoint holds.
+
+    ``samples`` have one row per sample and ``nodes`` one per node of this process: views of the
+    state, into which a checkpoint is written back. ``shared`` are the same in every process, and
+    are taken back by the algorithm's ``restore``.
+    """
+
+    samples: Named
+    nodes: Named
+    shared: Named
+
+
+def copy_into(views: Named, stored: Named) -> None:
+    """Write stored arrays into those of a state."""
+    for name, view in views.items():
+        view[...] = stored[name]
+
+
 class Algorithm(Protocol[S]):
     """What an algorithm is. It owns no loop, clock, log or socket.
 
-    A move consumes a block of the schedule; cutting the schedule elsewhere never changes a bit.
-    One that has another model to offer, which sometimes has the smaller certificate, says so by a
-    method ``second_output`` beside ``output``.
+    It computes at the nodes of this process and learns about others through ``problem.network``
+    alone. A move consumes a block of the schedule; cutting the schedule elsewhere never changes a
+    bit. One that has another model to offer, which sometimes has the smaller certificate, says so
+    by a method ``second_output`` beside ``output``.
     """
 
     def init(self, theta: Vector | None = None) -> S:
@@ -63,11 +92,19 @@ class Algorithm(Protocol[S]):
         ...
 
     def output(self, state: S) -> Matrix:
-        """``theta``, one row a node, caught up on a copy."""
+        """``theta``, one row per node of this process, caught up on a copy."""
         ...
 
     def duals(self, state: S, node: int) -> Vector | None:
-        """Dual coefficients of a node's samples, if the algorithm has any."""
+        """Dual coefficients of the samples of a node of this process, if there are any."""
+        ...
+
+    def arrays(self, state: S) -> Arrays:
+        """What a checkpoint of the state holds."""
+        ...
+
+    def restore(self, state: S, shared: Named) -> None:
+        """Take up the shared arrays of a checkpoint, once its other arrays are in place."""
         ...
 
     def counts(self, events: Events) -> Counts:
@@ -99,6 +136,10 @@ class Timekeeper(Protocol):
         """Another clock in the same state."""
         ...
 
+    def arrays(self) -> tuple[Named, Named]:
+        """Views of its state: arrays with one row per node of the graph, and shared ones."""
+        ...
+
 
 class Setting(NamedTuple):
     """What a method is told beside the problem: its parameters' rule and the time model."""
@@ -128,6 +169,10 @@ class Method:
         signals.
     shortest : int
         Fewest positions between two evaluations that the runner places by itself.
+    work : float
+        Sample steps of all nodes in one position, in the mean: how often a run is saved.
+    proven : bool
+        Whether a theorem says that the error falls by ``1 - rho`` per iteration.
     """
 
     algorithm: Algorithm[Any]
@@ -138,6 +183,8 @@ class Method:
     block: int = 1 << 14
     shortest: int = 2_000
     sharp: bool = False
+    work: float = 1.0
+    proven: bool = True
 
 
 NUMBERS_PER_BLOCK = 1 << 25
@@ -150,7 +197,7 @@ def numbers_per_event(row: float, n_features: int, p_comm: float) -> float:
 
 def block_of(problem: Problem, p_comm: float) -> int:
     """Events of a compiled call, so few that signals and limits are seen within a second."""
-    row = problem.n_numbers / problem.n_samples
+    row = problem.numbers_per_row
     events = NUMBERS_PER_BLOCK / (1.0 + numbers_per_event(row, problem.n_features, p_comm))
     return int(np.clip(events, 4, Method.block))
 
@@ -246,11 +293,33 @@ def parameters_of(name: str, kind: type[C], problem: Problem, setting: Setting) 
     return rule
 
 
-def source_of(law: SamplingLaw, setting: Setting) -> Source:
-    """Where the setting's schedule draws events of the law from."""
+class Queued(NamedTuple):
+    """Arithmetic of events that wait in queues of nodes, for nodes on several ranks."""
+
+    work: Any  # `adfs.kernels.ranks.Smooth` or `Convex`
+    sequence: Sequence
+
+
+class QueuedAlgorithm(Algorithm[S], Protocol[S]):
+    """A pairwise algorithm whose nodes need not execute events in the order of the schedule.
+
+    On several ranks a node goes on with its own events while another waits for a message.
+    """
+
+    def queued(self, state: S) -> Queued:
+        """Its arithmetic on this state."""
+        ...
+
+    def pass_time(self, state: S, events: Events) -> tuple[Vector, Vector]:
+        """Move the state's time to the end of a block; the weights at its events, if any."""
+        ...
+
+
+def source_of(law: SamplingLaw, setting: Setting, network: Network) -> Source:
+    """Where the setting's schedule draws events of the law from: those of the nodes here."""
     if setting.schedule == "poisson":
-        return PoissonSource(law, setting.seed)
-    return Drawer(law, setting.seed)
+        return PoissonSource(law, setting.seed, None if network.is_whole else network.nodes)
+    return Drawer(law, setting.seed, network)
 
 
 def ticks_of(events: Events, continuized: bool) -> NDArray[np.int64]:
@@ -278,4 +347,13 @@ def require_non_smooth(name: str, problem: Problem) -> None:
         raise ParameterError(
             f"Algorithm {name!r} is for the losses {', '.join(names(smooth=False))} and "
             f"{problem.loss.name!r} is smooth; choose algorithm adfs, whose rate is linear."
+        )
+
+
+def require_one_process(name: str, problem: Problem) -> None:
+    """Refuse ranks for an algorithm that is for one machine."""
+    if not problem.network.is_whole:
+        raise ParameterError(
+            f"Algorithm {name!r} is for one machine, without a network; choose engine local, or "
+            "another algorithm."
         )

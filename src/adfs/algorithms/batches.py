@@ -5,7 +5,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from adfs.algorithms.base import Counts, Matrix, Method, Source, Vector
+from adfs.algorithms.base import (
+    Arrays,
+    Counts,
+    Matrix,
+    Method,
+    Named,
+    Source,
+    Vector,
+    copy_into,
+)
 from adfs.algorithms.mean_form import MeanForm, Plan
 from adfs.kernels import minibatch
 from adfs.kernels.sampling import THRESHOLD_ONE
@@ -20,23 +29,25 @@ BLOCK_GRADIENTS = 1 << 21  # sample gradients in one compiled call: some tenths 
 
 def make_batches(problem: Problem, batch: int, seed: int, stream: str) -> minibatch.Batches:
     """Alias tables of ``L_ij / S_i``, one counter stream a node, and ``1 / (N b p_ij)``."""
-    conditioning = problem.conditioning
+    conditioning, network = problem.conditioning, problem.network
     live, n_samples = conditioning.live_counts > 0, int(conditioning.live_counts.sum())
-    tables, factors = np.zeros(problem.n_samples, np.int64), np.zeros(problem.n_samples)
-    for node in np.flatnonzero(live):
-        smoothness, rows = conditioning.smoothness(int(node)), problem.node_rows(int(node))
+    tables, factors = np.zeros(problem.n_rows, np.int64), np.zeros(problem.n_rows)
+    for node in problem.nodes[live[problem.nodes]].tolist():
+        smoothness, rows = conditioning.smoothness(node), problem.node_rows(node)
         tables[rows] = alias_table(smoothness)
         total = float(smoothness.sum())
         least = total / (len(smoothness) * THRESHOLD_ONE)  # alias tables draw nothing more rarely
         weights = total / (n_samples * batch) / np.maximum(smoothness, least)
         factors[rows] = np.where(smoothness > 0.0, weights, 0.0)
     return minibatch.Batches(
-        sizes=np.where(live, batch, 0),
-        keys=stream_keys(seed, stream, problem.n_nodes),
+        sizes=np.where(live[problem.nodes], batch, 0),
+        keys=stream_keys(seed, stream, problem.nodes),
         tables=tables,
         offsets=problem.offsets,
         factors=factors,
         drawn=np.zeros(batch, np.int64),
+        links=network.links,
+        stack=np.empty((network.n_levels, problem.n_features)),
     )
 
 
@@ -83,7 +94,7 @@ class MiniBatch:
         d = self.problem.n_features
         x, y, z, w = (np.full(d, 0.0 if theta is None else theta) for _ in range(4))
         gradient, estimate, average = (np.zeros(d) for _ in range(3))
-        slopes = np.zeros(self.problem.n_samples)
+        slopes = np.zeros(self.problem.n_rows)
         vectors = minibatch.Vectors(
             x, y, z, w, gradient, slopes, estimate, average, mass=np.zeros(1)
         )  # fmt: skip
@@ -100,10 +111,19 @@ class MiniBatch:
 
     def output(self, state: State) -> Matrix:
         """``y``, the same at all nodes."""
-        return np.tile(state.vectors.y, (self.problem.n_nodes, 1))
+        return np.tile(state.vectors.y, (len(self.problem.nodes), 1))
 
     def duals(self, state: State, node: int) -> None:
         """None: primal methods have no dual point of their own."""
+
+    def arrays(self, state: State) -> Arrays:
+        """Each node's slopes at the snapshot, and the vectors that all nodes hold."""
+        shared = state.vectors._asdict()
+        return Arrays({"slopes": shared.pop("slopes")}, {}, shared)
+
+    def restore(self, state: State, shared: Named) -> None:
+        """The vectors that all nodes hold."""
+        copy_into(self.arrays(state).shared, shared)
 
     def counts(self, events: Events) -> Counts:
         """Sample gradients, and ``2 (n - 1)`` messages of d numbers for each all-reduce."""
@@ -139,4 +159,5 @@ def prepare_method(
         plan,
         block=max(1, round(BLOCK_GRADIENTS / gradients)),
         shortest=max(1, round(mean.n_samples / gradients)),
+        work=gradients,
     )

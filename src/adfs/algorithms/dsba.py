@@ -29,9 +29,11 @@ The rate and the rules for the step are in `adfs.algorithms.dsba_parameters`.
 import numpy as np
 
 from adfs.algorithms.base import (
+    Arrays,
     Counts,
     Matrix,
     Method,
+    Named,
     Setting,
     Vector,
     register,
@@ -42,7 +44,7 @@ from adfs.algorithms.dsba_parameters import RULES, DsbaParameters, mean_size, sh
 from adfs.algorithms.point_saga import sample_lines, table_duals
 from adfs.kernels import dsba as kernel
 from adfs.kernels.memory import aligned_zeros
-from adfs.kernels.point_saga import fill_table
+from adfs.kernels.point_saga import NORM2, fill_table
 from adfs.problems.finite_sum import Problem
 from adfs.randomness import stream_keys
 from adfs.schedule.events import Events
@@ -70,32 +72,31 @@ class Dsba:
     def __init__(self, problem: Problem, parameters: DsbaParameters, seed: int) -> None:
         self.problem, self.parameters = problem, parameters
         largest = problem.topology.spectrum.lambda_max
-        starts, neighbours, _ = problem.topology.incidence
         self.constants = kernel.Constants(
             loss=problem.loss.code,
             alpha=parameters.alpha,
-            ridge=problem.sigma / mean_size(problem),
-            share=shares(problem),
+            ridge=problem.own_sigma / mean_size(problem),
+            share=shares(problem)[problem.nodes],
             half=0.5 / largest if largest > 0.0 else 0.0,
-            starts=starts,
-            neighbours=neighbours,
+            links=problem.network.links,
             offsets=problem.offsets,
-            keys=stream_keys(seed, "dsba", problem.n_nodes),
+            keys=stream_keys(seed, "dsba", problem.nodes),
         )
 
     def init(self, theta: Vector | None = None) -> kernel.State:
         """All nodes at ``theta``, or zero, with the table of gradients there."""
         problem = self.problem
-        n, d = problem.n_nodes, problem.n_features
+        n, d = len(problem.nodes), problem.n_features
         start = np.zeros(d) if theta is None else problem.vector(theta)
         lines, pairs = sample_lines(problem), aligned_zeros(n, 2 * d)
-        for node in range(n):
+        for own, node in enumerate(problem.nodes.tolist()):
             rows, total = problem.node_rows(node), np.zeros(d)
             fill_table(
                 problem.loss.code, problem.rows, lines, rows.start, rows.stop, start, total
             )  # fmt: skip
-            pairs[node, 1::2] = self.parameters.alpha / mean_size(problem) * total  # alpha phibar_i
-        return kernel.State(lines, np.tile(start, (n, 1)), pairs, np.empty(d))
+            pairs[own, 1::2] = self.parameters.alpha / mean_size(problem) * total  # alpha phibar_i
+        z = np.tile(start, (problem.network.n_rows, 1))
+        return kernel.State(lines, z, pairs, np.empty(d))
 
     def step(self, state: kernel.State, events: Events) -> kernel.State:
         """Run the rounds, in place."""
@@ -107,11 +108,19 @@ class Dsba:
 
     def output(self, state: kernel.State) -> Matrix:
         """The nodes' iterates."""
-        return state.z.copy()
+        return state.z[: len(self.problem.nodes)].copy()
 
     def duals(self, state: kernel.State, node: int) -> Vector:
         """The table's ``c = w l'`` of a node's samples."""
         return table_duals(state.lines[self.problem.node_rows(node)])
+
+    def arrays(self, state: kernel.State) -> Arrays:
+        """The table and where its steps began, and the nodes' rows."""
+        nodes = {"z": state.z[: len(self.problem.nodes)], "pairs": state.pairs}
+        return Arrays({"lines": state.lines[:, :NORM2]}, nodes, {})
+
+    def restore(self, state: kernel.State, shared: Named) -> None:
+        """Nothing is shared."""
 
     def counts(self, events: Events) -> Counts:
         """A round is a proximal step a node and a message over each edge in both directions."""
@@ -135,4 +144,5 @@ def prepare(problem: Problem, setting: Setting) -> Method:
     return Method(
         Dsba(problem, chosen, setting.seed), Rounds([0]), clock, chosen.rho, chosen,
         block=min(1 << 14, max(16, BLOCK_WORK // work)), shortest=min(2_000, chosen.n_samples),
+        work=n,
     )  # fmt: skip

@@ -45,8 +45,6 @@ curved enough by themselves, from 2.3 times fewer (m = 20) to 1.4 times more (m 
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from adfs.algorithms.base import Vector
 from adfs.problems.finite_sum import Problem
 
@@ -90,10 +88,11 @@ class DsbaParameters:
         """Parameters of a problem."""
         ridge, share = problem.sigma / mean_size(problem), shares(problem)
         conditioning = problem.conditioning
-        largest = max(share[i] * conditioning.smoothness(i).max() for i in range(problem.n_nodes))
+        own = [share[i] * conditioning.smoothness(i).max() for i in problem.nodes.tolist()]
+        largest = max(problem.network.gather(float(max(own))))
         return cls(
             rule, float(largest), float(ridge.min()), float(ridge.max()),
-            int(np.diff(problem.offsets).max()), problem.topology.spectrum.gamma, problem.n_nodes,
+            int(problem.sizes.max()), problem.topology.spectrum.gamma, problem.n_nodes,
         )  # fmt: skip
 
     @property
@@ -159,5 +158,5 @@ def mean_size(problem: Problem) -> float:
 
 def shares(problem: Problem) -> Vector:
     """``m_i / mbar``, the factor of each node's components."""
-    factors: Vector = np.diff(problem.offsets) / mean_size(problem)
+    factors: Vector = problem.sizes / mean_size(problem)
     return factors

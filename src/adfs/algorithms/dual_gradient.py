@@ -61,14 +61,14 @@ class DualGradients:
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
-        n, d = problem.n_nodes, problem.n_features
-        self.with_matrices = d <= LARGEST_MATRIX and n * d * d <= LARGEST_MEMORY
+        d = problem.n_features
+        self.with_matrices = d <= LARGEST_MATRIX and problem.n_nodes * d * d <= LARGEST_MEMORY
         self.samples = conjugate.Samples(
             problem.loss.code, problem.rows, problem.labels, problem.weights, problem.offsets,
-            problem.sigma,
+            problem.own_sigma,
         )  # fmt: skip
-        at_zero = np.array([self._loss_at_zero(node) for node in range(n)])
-        self.scale: Vector = np.maximum(at_zero, at_zero.mean())
+        own = np.array([self._loss_at_zero(node) for node in problem.nodes.tolist()])
+        self.scale: Vector = np.maximum(own, problem.network.facts(own).mean())
         # Twice what a new Hessian costs in passes: 4 to 6 measured for d = 28 and 54.
         self.patience = 10 + d // 16
         self._room = conjugate.Room(*np.empty((5, d)))
@@ -82,9 +82,13 @@ class DualGradients:
             )
         )
 
+    def _rows(self, own: int) -> slice:
+        """Rows of the node with the local number ``own``."""
+        return slice(int(self.problem.offsets[own]), int(self.problem.offsets[own + 1]))
+
     def start(self, theta: Vector | None = None) -> Memory:
         """What nodes remember that have only summed their slopes at a model, or at zero."""
-        n, d = self.problem.n_nodes, self.problem.n_features
+        n, d = len(self.problem.nodes), self.problem.n_features
         size = d if self.with_matrices else 0
         memory = Memory(
             np.tile(np.zeros(d) if theta is None else theta, (n, 1)), np.empty((n, d)),
@@ -104,11 +108,12 @@ class DualGradients:
         Where all nodes remember one model these rows sum to zero and are dual to it: at the
         optimum, where the sum vanishes, ``grad f_i^*(x_i)`` is that model for every node.
         """
-        shares = self.problem.sigma / self.problem.total_sigma
-        return np.asarray(memory.slope - np.outer(shares, memory.slope.sum(axis=0)))
+        shares = self.problem.own_sigma / self.problem.total_sigma
+        total = self.problem.network.sum_rows(memory.slope, self.problem.n_features)
+        return np.asarray(memory.slope - np.outer(shares, total))
 
     def solve(self, memory: Memory, nodes: NDArray[np.int64], targets: Matrix, out: Matrix) -> None:
-        """``out[k] = grad f_i^*(targets[k])`` for ``i = nodes[k]``.
+        """``out[k] = grad f_i^*(targets[k])`` for ``i = nodes[k]``, a local number.
 
         Callers hold BLAS to one thread (`adfs.threads`), once for many calls: entering that takes
         longer than a small node's dual gradient.
@@ -149,9 +154,9 @@ class DualGradients:
             return
         from scipy.linalg import cho_factor, cho_solve
 
-        problem, rows = self.problem, self.problem.node_rows(node)
+        problem, rows = self.problem, self._rows(node)
         eye = np.eye(problem.n_features)
-        hessian = problem.sigma[node] * eye
+        hessian = self.samples.sigma[node] * eye
         add_outer_products(problem, curvatures(problem, memory.theta[node], rows), rows, hessian)
         memory.inverse[node] = cho_solve(cho_factor(hessian, lower=True), eye)
         memory.moved[node] = memory.excess[node] = 0
@@ -175,20 +180,20 @@ class DualGradients:
 
     def _value(self, node: int, theta: Vector, target: Vector) -> tuple[float, Vector]:
         """``f_i(theta) - target . theta`` and its gradient."""
-        problem, rows = self.problem, self.problem.node_rows(node)
-        slope = problem.sigma[node] * theta
+        problem, rows, sigma = self.problem, self._rows(node), self.samples.sigma[node]
+        slope = sigma * theta
         value = certificate.objective_gradient(
             problem.loss.code, problem.rows, problem.labels, problem.weights,
             rows.start, rows.stop, theta, slope,
         )  # fmt: skip
-        value += float(theta @ (0.5 * problem.sigma[node] * theta - target))
+        value += float(theta @ (0.5 * sigma * theta - target))
         return value, slope - target
 
     def _truncated_newton(self, memory: Memory, node: int, target: Vector) -> Vector:
         """The same rule with steps from conjugate gradients; the last one is not looked at."""
         if not np.isfinite(target).all():
             return np.full_like(target, np.nan)
-        rows = self.problem.node_rows(node)
+        rows = self._rows(node)
         bend, step = np.empty(rows.stop - rows.start), np.empty(self.problem.n_features)
         before = np.inf
         for _ in range(MOST_RESCUES):

@@ -14,5 +14,6 @@ def dual_start(problem: Problem, theta: Vector) -> tuple[Vector, Vector, Matrix]
     proportion to ``sigma_i`` they agree: every node starts at the same model.
     """
     point = dual_point(problem, theta)
-    shares = problem.sigma / problem.total_sigma
-    return point.scores, point.duals, -np.outer(shares, problem.sum_over_nodes(point.sums))
+    shares = problem.own_sigma / problem.total_sigma
+    total = problem.network.sum_rows(point.sums, problem.n_features)
+    return point.scores, point.duals, -np.outer(shares, total)

@@ -43,9 +43,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adfs.algorithms.base import (
+    Arrays,
     Counts,
     Matrix,
     Method,
+    Named,
     Setting,
     Vector,
     register,
@@ -84,9 +86,9 @@ class Esdacd:
         self.problem, self.parameters = problem, parameters
         self.dual_gradients = DualGradients(problem)
         self.decay = decay_table(parameters.rho)  # type: ignore[no-untyped-call]
-        n = problem.n_nodes
-        self.network = edge.Network(
-            edges=parameters.edges,
+        n = len(problem.nodes)
+        self.constants = edge.RunConstants(
+            edges=problem.network.ends,
             edge_eta=parameters.edge_eta,
             edge_push=parameters.edge_push,
             inverse_sigma=np.ones(n),  # messages are y itself
@@ -95,12 +97,12 @@ class Esdacd:
             loss=problem.loss.code,
             inverse_curvature=0.0,
         )
-        self._ends = parameters.edges.astype(np.int64)
+        self._ends = problem.network.ends.astype(np.int64)
         self._rows, self._thetas = np.zeros((2, 2, problem.n_features))
 
     def init(self, theta: Vector | None = None) -> EsdacdState:
         """``x_0 = v_0 = 0``, or the rows that are dual to a model."""
-        n, d = self.problem.n_nodes, self.problem.n_features
+        n, d = len(self.problem.nodes), self.problem.n_features
         memory = self.dual_gradients.start(theta)
         pairs_of_rows = aligned_zeros(n, 2 * d)
         if theta is not None:
@@ -108,27 +110,37 @@ class Esdacd:
         centres = edge.Centres(pairs_of_rows, np.ones(n), np.zeros(n, np.int64))
         if len(self._ends):  # compile, if that has to be, before anything is timed
             trial = edge.Centres(*(array.copy() for array in centres))
-            pairs.offer_both(0, 0, trial, self.network, self.decay, self._rows)
-            pairs.accept_both(0, self._rows, trial, self.network)
+            pairs.offer_ends(0, 0, trial, self.constants, self.decay, self._rows)
+            pairs.accept_ends(0, self._rows, trial, self.constants)
         return EsdacdState(0, centres, memory)
 
     def step(self, state: EsdacdState, events: Events) -> EsdacdState:
         """Run the events, in place."""
         with one_blas_thread():
             for k, which in enumerate(events.which.tolist()):
-                if which < len(self._ends):
+                if which < len(self._ends) and self._ends[which].max() >= 0:
                     self._exchange(state, events.start + k, which)
         state.t = events.stop
         return state
 
     def _exchange(self, state: EsdacdState, t: int, which: int) -> None:
-        pairs.offer_both(t, which, state.centres, self.network, self.decay, self._rows)
-        self.dual_gradients.solve(state.memory, self._ends[which], self._rows, self._thetas)
-        pairs.accept_both(which, self._thetas, state.centres, self.network)
+        """The ends that are here compute their dual gradients, then both ends swap them."""
+        ends = self._ends[which]
+        pairs.offer_ends(t, which, state.centres, self.constants, self.decay, self._rows)
+        if ends.min() >= 0:
+            self.dual_gradients.solve(state.memory, ends, self._rows, self._thetas)
+        else:
+            side = int(np.argmax(ends))
+            own = slice(side, side + 1)
+            self.dual_gradients.solve(
+                state.memory, ends[own], self._rows[own], self._thetas[own]
+            )  # fmt: skip
+            self._thetas[1 - side] = self.problem.network.exchange(which, self._thetas[side])
+        pairs.accept_ends(which, self._thetas, state.centres, self.constants)
 
     def nodes(self, state: EsdacdState) -> tuple[Matrix, Matrix]:
         """Rows of ``y_t`` and ``v_t``."""
-        shape = (self.problem.n_nodes, self.problem.n_features)
+        shape = (len(self.problem.nodes), self.problem.n_features)
         y, v = np.empty(shape), np.empty(shape)
         blocks.centres_at(state.t, state.centres, self.decay, y, v)
         return y, v
@@ -147,12 +159,21 @@ class Esdacd:
     def duals(self, state: EsdacdState, node: int) -> None:
         """None: its dual variables belong to edges, not to samples."""
 
+    def arrays(self, state: EsdacdState) -> Arrays:
+        """The centres, what the nodes remember, and the time."""
+        nodes = {**state.centres._asdict(), **state.memory._asdict()}
+        return Arrays({}, nodes, {"t": np.array([state.t])})
+
+    def restore(self, state: EsdacdState, shared: Named) -> None:
+        """The time."""
+        state.t = int(shared["t"][0])
+
     def counts(self, events: Events) -> Counts:
         """An exchange is a pass at both ends and two messages; a local event is a pass."""
-        live = self.problem.conditioning.live_counts
-        shared = events.which < len(self._ends)
-        local = events.which[~shared] - len(self._ends)
-        n_grad = int(live[self._ends[events.which[shared]]].sum() + live[local].sum())
+        live, ends = self.problem.conditioning.live_counts, self.problem.topology.edges
+        shared = events.which < len(ends)
+        local = events.which[~shared] - len(ends)
+        n_grad = int(live[ends[events.which[shared]]].sum() + live[local].sum())
         n_comm = 2 * int(np.count_nonzero(shared))
         return Counts(n_grad=n_grad, n_comm=n_comm, bytes=8 * self.problem.n_features * n_comm)
 
@@ -167,5 +188,5 @@ def prepare(problem: Problem, setting: Setting) -> Method:
     return Method(
         Esdacd(problem, chosen), Drawer(chosen, setting.seed, with_samples=False), clock,
         chosen.rho, chosen, block=math.ceil(ROWS_AT_ONCE / (2 * int(work.max()))),
-        shortest=problem.n_nodes,
+        shortest=problem.n_nodes, work=2.0 * float(work.mean()),
     )  # fmt: skip

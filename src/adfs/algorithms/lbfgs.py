@@ -19,9 +19,11 @@ import numpy as np
 
 from adfs.algorithms import all_reduce
 from adfs.algorithms.base import (
+    Arrays,
     Counts,
     Matrix,
     Method,
+    Named,
     Setting,
     Vector,
     register,
@@ -130,10 +132,26 @@ class Lbfgs:
 
     def output(self, state: LbfgsState) -> Matrix:
         """The point taken last, at every node."""
-        return np.tile(state.theta, (self.problem.n_nodes, 1))
+        return np.tile(state.theta, (len(self.problem.nodes), 1))
 
     def duals(self, state: LbfgsState, node: int) -> None:
         """There are none."""
+
+    def arrays(self, state: LbfgsState) -> Arrays:
+        """Everything is shared."""
+        pairs = np.array(state.pairs).reshape(len(state.pairs), 2, self.problem.n_features)
+        return Arrays({}, {}, {
+            "trial": state.trial, "theta": state.theta, "gradient": state.gradient,
+            "direction": state.direction, "pairs": pairs,
+            "numbers": np.array([state.objective, state.slope, state.size]),
+        })  # fmt: skip
+
+    def restore(self, state: LbfgsState, shared: Named) -> None:
+        """The point taken last, the step tried from it, the pairs behind it."""
+        vectors = (shared[name] for name in ("trial", "theta", "gradient", "direction"))
+        state.trial, state.theta, state.gradient, state.direction = vectors
+        state.objective, state.slope, state.size = shared["numbers"].tolist()
+        state.pairs = [(s, y) for s, y in shared["pairs"]]
 
     def counts(self, events: Events) -> Counts:
         """Every sample's gradient, and a gradient and an objective over the tree."""
@@ -177,12 +195,12 @@ def prepare(problem: Problem, setting: Setting) -> Method:
     """
     require_smooth("lbfgs", problem)
     rule_of("lbfgs", setting, ("theory", "tuned"))
-    smoothness = problem.total_sigma + float(problem.conditioning.batch_smoothness.sum())
+    smoothness = problem.total_sigma + float(problem.conditioning.batch_smoothness().sum())
     rounds = all_reduce.vector_rounds(problem.topology)
     parameters = LbfgsParameters(MEMORY, smoothness, problem.total_sigma, rounds)
-    cost = Cost(np.diff(problem.offsets).astype(np.float64), rounds)
+    cost = Cost(problem.sizes.astype(np.float64), rounds)
     clock = RoundClock([cost], problem.topology.edges, problem.n_nodes, setting.delays)
     return Method(
         Lbfgs(problem, parameters), Rounds([0]), clock, parameters.rho, parameters,
-        block=BLOCK, shortest=1,
+        block=BLOCK, shortest=1, work=problem.n_samples, proven=False,
     )  # fmt: skip

@@ -8,6 +8,7 @@ importance sampling from all samples at once.
 """
 
 import functools
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -201,24 +202,27 @@ class Plan:
 
 def whole_smoothness(problem: Problem) -> float:
     """``lambda_max(l''max sum_ij w_ij x_ij x_ij^T)``: smoothness of the sum of all losses."""
-    conditioning = problem.conditioning
+    d = problem.n_features
     with one_blas_thread():
-        if problem.n_features <= GRAM_LIMIT:
-            total = np.zeros((problem.n_features, problem.n_features))
-            for node in range(problem.n_nodes):
-                total += conditioning.gram(node)
-            return float(np.linalg.eigvalsh(total)[-1])
-        return _lanczos(problem)
+        if d > GRAM_LIMIT:
+            return _lanczos(problem)
+        grams = (problem.conditioning.gram(node).reshape(-1) for node in problem.nodes.tolist())
+        total = problem.network.sum_rows(grams, d * d).reshape(d, d)
+        return float(np.linalg.eigvalsh(total)[-1])
 
 
 def _lanczos(problem: Problem) -> float:
-    """The same from products with the rows, plus the residual: an upper bound."""
-    rows = slice_rows(problem.rows, problem.n_features, 0, problem.n_samples)
-    curvature = problem.loss.max_curvature * problem.weights
+    """The same from products with the rows, plus the residual: an upper bound.
+
+    Every product is a sum over all nodes, so all processes take the same steps.
+    """
+    rows = slice_rows(problem.rows, problem.n_features, 0, problem.n_rows)
+    curvature, cuts = problem.loss.max_curvature * problem.weights, problem.offsets
 
     def product(v: Vector) -> Vector:
-        result: Vector = rows.T @ (curvature * (rows @ v.ravel()))
-        return result
+        scaled = curvature * (rows @ v.ravel())
+        parts = (rows[a:b].T @ scaled[a:b] for a, b in itertools.pairwise(cuts))
+        return problem.network.sum_rows(parts, problem.n_features)
 
     size = problem.n_features
     operator = LinearOperator((size, size), matvec=product, dtype=float)

@@ -46,9 +46,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adfs.algorithms.base import (
+    Arrays,
     Counts,
     Matrix,
     Method,
+    Named,
     Setting,
     Vector,
     register,
@@ -85,8 +87,11 @@ class Msda:
         self.problem, self.parameters = problem, parameters
         self.dual_gradients = DualGradients(problem)
         self._weights = parameters.weights
-        self._nodes: NDArray[np.int64] = np.arange(problem.n_nodes)
-        self._room = np.empty((3, problem.n_nodes, problem.n_features))
+        n, d = len(problem.nodes), problem.n_features
+        self._nodes: NDArray[np.int64] = np.arange(n)
+        self._inverse_scale = parameters.inverse_scale[problem.nodes]
+        self._product, self._before = np.empty((2, n, d))
+        self._message = np.empty((problem.network.n_rows, d))
 
     def init(self, theta: Vector | None = None) -> MsdaState:
         """``x_0 = y_0 = 0``, or the rows that are dual to a model."""
@@ -113,12 +118,11 @@ class Msda:
 
     def _gossip(self, rows: Matrix) -> Matrix:
         """``G rows``, K rounds of messages."""
-        product, before, message = self._room
         gossip.chebyshev(
-            self.problem.topology.edges, self._weights, self.parameters.inverse_scale, rows,
-            product, before, message,
+            self.problem.network.links, self._weights, self._inverse_scale, rows, self._product,
+            self._before, self._message,
         )  # fmt: skip
-        return product
+        return self._product
 
     def output(self, state: MsdaState) -> Matrix:
         """``theta_i = grad f_i^*(x_i)`` of the last iteration."""
@@ -126,6 +130,14 @@ class Msda:
 
     def duals(self, state: MsdaState, node: int) -> None:
         """None: its dual variables belong to nodes, not to samples."""
+
+    def arrays(self, state: MsdaState) -> Arrays:
+        """Rows of nodes, and what the nodes remember."""
+        remembered = {f"memory_{name}": each for name, each in state.memory._asdict().items()}
+        return Arrays({}, {"x": state.x, "y": state.y, "theta": state.theta, **remembered}, {})
+
+    def restore(self, state: MsdaState, shared: Named) -> None:
+        """Nothing is shared."""
 
     def counts(self, events: Events) -> Counts:
         """A round is every sample's gradient once, then K messages over each edge, both ways."""
@@ -159,5 +171,5 @@ def _prepare(name: str, problem: Problem, setting: Setting, rounds: int | None) 
     clock = RoundClock([cost], problem.topology.edges, problem.n_nodes, setting.delays)
     return Method(
         Msda(problem, chosen), Rounds([0]), clock, chosen.rho, chosen,
-        block=math.ceil(ROWS_AT_ONCE / problem.n_samples), shortest=1,
+        block=math.ceil(ROWS_AT_ONCE / problem.n_samples), shortest=1, work=problem.n_samples,
     )  # fmt: skip

@@ -17,7 +17,7 @@ huber, sigma = 4e-4: more than 400 evaluations against 21).
 The factorisation of the d x d matrix is not charged: it does not grow with the samples.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,9 +26,11 @@ from numpy.typing import NDArray
 
 from adfs.algorithms import all_reduce
 from adfs.algorithms.base import (
+    Arrays,
     Counts,
     Matrix,
     Method,
+    Named,
     Setting,
     Vector,
     register,
@@ -79,8 +81,8 @@ def cost_ratio(constants: Sequence[float], size: Any, pairs: Any) -> Any:
 def hessian_cost(problem: Problem) -> NDArray[np.float64]:
     """``h`` of each node's rows, (n,): a sample's part of the Hessian in proximal steps."""
     constants = SPARSE if isinstance(problem.rows, CsrRows) else DENSE
-    nodes = range(problem.n_nodes)
-    return np.array([cost_ratio(constants, *mean_sizes(problem, node)) for node in nodes])
+    own = [cost_ratio(constants, *mean_sizes(problem, node)) for node in problem.nodes.tolist()]
+    return problem.network.facts(np.array(own))
 
 
 @dataclass(frozen=True)
@@ -128,6 +130,7 @@ class Newton:
     def __init__(self, problem: Problem, parameters: NewtonParameters) -> None:
         self.problem, self.parameters = problem, parameters
         nothing, zero = slice(0, 0), np.zeros(problem.n_features)
+        self._lower = np.tril_indices(problem.n_features)
         # Loads the compiled kernels, which belongs to set-up.
         add_outer_products(problem, curvatures(problem, zero, nothing), nothing, zero[:, None])
 
@@ -160,20 +163,26 @@ class Newton:
         state.slope = along(state.direction, state.gradient)
         state.trial = state.theta + state.direction
 
+    def _parts(self, theta: Vector) -> Iterator[Vector]:
+        """Each node's Hessian, what lies at and below the diagonal in one row."""
+        for node in self.problem.nodes.tolist():
+            rows = self.problem.node_rows(node)
+            part = np.zeros((self.problem.n_features, self.problem.n_features))
+            add_outer_products(self.problem, curvatures(self.problem, theta, rows), rows, part)
+            yield part[self._lower]
+
     def _less(self, damping: float) -> float:
         """Damping after a success: a quarter, and none at all once it is below sum sigma."""
         return damping / LESS if damping / LESS >= self.problem.total_sigma else 0.0
 
     def _hessian(self, theta: Vector) -> Matrix:
-        """Sum of the nodes' Hessians, in node order, at and below the diagonal.
+        """Sum of the nodes' Hessians, at and below the diagonal.
 
         The diagonal gets, beside sigma, what a Cholesky factorisation may lose to rounding.
         """
-        total = np.zeros((self.problem.n_features, self.problem.n_features))
-        for node in range(self.problem.n_nodes):
-            rows, part = self.problem.node_rows(node), np.zeros_like(total)
-            add_outer_products(self.problem, curvatures(self.problem, theta, rows), rows, part)
-            total += part
+        d = self.problem.n_features
+        total = np.zeros((d, d))
+        total[self._lower] = self.problem.network.sum_rows(self._parts(theta), d * (d + 1) // 2)
         diagonal = np.diag_indices_from(total)
         rounding = len(total) * EPSILON * float(np.max(total[diagonal]))
         total[diagonal] += self.problem.total_sigma + rounding
@@ -186,10 +195,28 @@ class Newton:
         worse by any factor: there the point is shown once it has been seen to be better.
         """
         theta = state.trial if state.trusted else state.theta
-        return np.tile(theta, (self.problem.n_nodes, 1))
+        return np.tile(theta, (len(self.problem.nodes), 1))
 
     def duals(self, state: NewtonState, node: int) -> None:
         """There are none."""
+
+    def arrays(self, state: NewtonState) -> Arrays:
+        """Everything is shared; the Hessian is made again from ``theta``."""
+        numbers = [state.objective, state.slope, state.damping, float(state.trusted)]
+        return Arrays({}, {}, {
+            "trial": state.trial, "theta": state.theta, "gradient": state.gradient,
+            "direction": state.direction, "numbers": np.array(numbers),
+        })  # fmt: skip
+
+    def restore(self, state: NewtonState, shared: Named) -> None:
+        """The point taken last with its derivatives, and the step tried from it."""
+        vectors = (shared[name] for name in ("trial", "theta", "gradient", "direction"))
+        state.trial, state.theta, state.gradient, state.direction = vectors
+        state.objective, state.slope, state.damping, trusted = shared["numbers"].tolist()
+        state.trusted = bool(trusted)
+        if np.isfinite(state.objective):  # something was evaluated
+            with one_blas_thread():
+                state.hessian = self._hessian(state.theta)
 
     def counts(self, events: Events) -> Counts:
         """Every sample's gradient, and half a matrix, a gradient and an objective over the tree."""
@@ -236,9 +263,10 @@ def prepare(problem: Problem, setting: Setting) -> Method:
     numbers = all_reduce.hessian_numbers(problem.n_features)
     parameters = NewtonParameters(problem.n_features, h, rounds, numbers)
     clock = RoundClock(
-        [Cost(np.diff(problem.offsets) * (1.0 + h), rounds)],
+        [Cost(problem.sizes * (1.0 + h), rounds)],
         problem.topology.edges, problem.n_nodes, setting.delays,
     )  # fmt: skip
     return Method(
-        Newton(problem, parameters), Rounds([0]), clock, RHO, parameters, block=BLOCK, shortest=1
-    )
+        Newton(problem, parameters), Rounds([0]), clock, RHO, parameters, block=BLOCK, shortest=1,
+        work=problem.n_samples, proven=False,
+    )  # fmt: skip

@@ -15,15 +15,16 @@ while a proximal step forgets them at once (docs/algorithms/ns-adfs.md has what 
 
 import math
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from adfs.algorithms.base import (
+    Arrays,
     Counts,
     Matrix,
     Method,
+    Named,
+    Queued,
     Setting,
     Vector,
     block_of,
@@ -35,7 +36,7 @@ from adfs.algorithms.base import (
     ticks_of,
 )
 from adfs.algorithms.dual_start import dual_start
-from adfs.kernels import convex
+from adfs.kernels import convex, queues, ranks
 from adfs.kernels.edge import LINE
 from adfs.kernels.memory import aligned_zeros
 from adfs.kernels.poisson import TICKS
@@ -43,25 +44,6 @@ from adfs.problems.finite_sum import Problem
 from adfs.schedule.clock import Clock
 from adfs.schedule.events import Events
 from adfs.theory.non_smooth import NonSmoothParameters
-
-
-class Steps(Protocol):
-    """What Algorithm 3 needs of `NonSmoothParameters`; a rank has it for its own nodes only."""
-
-    @property
-    def edges(self) -> NDArray[np.int32]: ...
-    @property
-    def edge_eta(self) -> Vector: ...
-    @property
-    def edge_push(self) -> Vector: ...
-    @property
-    def smoothness(self) -> float: ...
-    @property
-    def start(self) -> float: ...
-    @property
-    def p_sample(self) -> Vector: ...
-    @property
-    def mu2(self) -> Vector: ...
 
 
 @dataclass
@@ -76,15 +58,17 @@ class NsAdfsState:
 class NsAdfs:
     """Algorithm 3 on one problem with one choice of parameters, or its continuized form."""
 
-    def __init__(self, problem: Problem, parameters: Steps, schedule: str = "shared") -> None:
+    def __init__(
+        self, problem: Problem, parameters: NonSmoothParameters, schedule: str = "shared"
+    ) -> None:
         require_non_smooth("ns-adfs", problem)
         self.problem, self.parameters = problem, parameters
         self.continuized = schedule == "poisson"
-        self.network = convex.ConvexNetwork(
-            edges=parameters.edges,
+        self.constants = convex.ConvexConstants(
+            edges=problem.network.ends,
             edge_eta=parameters.edge_eta,
             edge_push=parameters.edge_push,
-            inverse_sigma=1.0 / problem.sigma,
+            inverse_sigma=1.0 / problem.own_sigma,
             offsets=problem.offsets,
             loss=problem.loss.code,
             smoothness=parameters.smoothness,
@@ -99,7 +83,7 @@ class NsAdfs:
         state = NsAdfsState(
             self.parameters.start,
             self._lines(),
-            aligned_zeros(problem.n_nodes, 2 * problem.n_features),
+            aligned_zeros(len(problem.nodes), 2 * problem.n_features),
         )
         if theta is not None:
             _, state.lines[:, convex.VALUE], state.pairs[:, ::2] = dual_start(problem, theta)
@@ -107,23 +91,23 @@ class NsAdfs:
 
     def _lines(self) -> Matrix:
         problem, chosen = self.problem, self.parameters
-        lines = aligned_zeros(problem.n_samples, LINE)
+        lines, sizes = aligned_zeros(problem.n_rows, LINE), np.diff(problem.offsets)
         lines[:, convex.NORM2] = problem.squared_norms
         lines[:, convex.LABEL] = problem.labels
         lines[:, convex.WEIGHT] = problem.weights
-        per_sample = np.repeat(1.0 / chosen.p_sample, np.diff(problem.offsets))
+        per_sample = np.repeat(1.0 / chosen.p_sample[problem.nodes], sizes)
         lines[:, convex.PUSH] = per_sample
-        lines[:, convex.ETA] = per_sample * np.repeat(chosen.mu2, np.diff(problem.offsets))
+        lines[:, convex.ETA] = per_sample * np.repeat(chosen.mu2[problem.nodes], sizes)
         return lines
 
     def step(self, state: NsAdfsState, events: Events) -> NsAdfsState:
         """Run the events, in place."""
         state.growth = convex.run_events(
             state.growth, ticks_of(events, self.continuized), events.which, events.sample,
-            self.problem.rows, state.lines, state.pairs, self.network, self._messages,
+            self.problem.rows, state.lines, state.pairs, self.constants, self._messages,
         )  # fmt: skip
         if self.continuized:
-            _, state.growth = convex.weights_at(events.stop * TICKS, self.network)
+            _, state.growth = convex.weights_at(events.stop * TICKS, self.constants)
         return state
 
     def nodes(self, state: NsAdfsState) -> tuple[Matrix, Matrix]:
@@ -138,19 +122,53 @@ class NsAdfs:
 
     def output(self, state: NsAdfsState) -> Matrix:
         """``theta_i = x_t^(i) / sigma_i``."""
-        return self.nodes(state)[0] / self.problem.sigma[:, None]
+        return self.nodes(state)[0] / self.problem.own_sigma[:, None]
 
     def second_output(self, state: NsAdfsState) -> Matrix:
         """``v_t^(i) / sigma_i``, whose mean is the model built from the certificate's duals."""
-        return self.nodes(state)[1] / self.problem.sigma[:, None]
+        return self.nodes(state)[1] / self.problem.own_sigma[:, None]
 
     def duals(self, state: NsAdfsState, node: int) -> Vector:
         """Virtual coefficients of ``v_t``: the dual point of the certificate."""
         return state.lines[self.problem.node_rows(node), convex.VALUE].copy()
 
+    def arrays(self, state: NsAdfsState) -> Arrays:
+        """The samples' changing columns, the centres, and ``A_t``."""
+        return Arrays(
+            samples={"lines": state.lines[:, : convex.LAG + 1]},
+            nodes={"pairs": state.pairs},
+            shared={"growth": np.array([state.growth])},
+        )
+
+    def restore(self, state: NsAdfsState, shared: Named) -> None:
+        """``A_t``."""
+        state.growth = float(shared["growth"][0])
+
+    def queued(self, state: NsAdfsState) -> Queued:
+        """The same arithmetic for events in queues of nodes (`adfs.kernels.ranks`)."""
+        c = self.constants
+        sequence = queues.Sequence(c.smoothness, c.first_root, c.root_per_tick)
+        return Queued(ranks.Convex(state.lines, state.pairs, c), sequence)
+
+    def pass_time(self, state: NsAdfsState, events: Events) -> tuple[Vector, Vector]:
+        """Move ``A_t`` to the end of a block of which only own events are executed.
+
+        Returns ``a`` and ``A`` at these events, with one more to spare.
+        """
+        sequence = self.queued(state).sequence
+        a, total = np.empty((2, len(events.which) + 1))
+        if self.continuized:
+            queues.weights_of_ticks(events.ticks, sequence, a, total)
+            state.growth = convex.weights_at(events.stop * TICKS, sequence)[1]
+        else:
+            state.growth = queues.weights_of_own(
+                events.ticks, events.start, events.stop, state.growth, sequence, a, total
+            )  # fmt: skip
+        return a, total
+
     def counts(self, events: Events) -> Counts:
         """An exchange is two messages of d numbers."""
-        return exchange_counts(events, len(self.network.edges), self.problem.n_features)
+        return exchange_counts(events, len(self.constants.edges), self.problem.n_features)
 
 
 @register("ns-adfs", poisson=True)
@@ -160,6 +178,7 @@ def prepare(problem: Problem, setting: Setting) -> Method:
     chosen = parameters_of("ns-adfs", NonSmoothParameters, problem, setting)
     clock = Clock(chosen.edges, problem.n_nodes, setting.delays, setting.clock)
     return Method(
-        NsAdfs(problem, chosen, setting.schedule), source_of(chosen, setting), clock, chosen.rho,
-        chosen, block=block_of(problem, chosen.p_comm), shortest=max(2_000, problem.n_samples),
+        NsAdfs(problem, chosen, setting.schedule), source_of(chosen, setting, problem.network),
+        clock, chosen.rho, chosen, block=block_of(problem, chosen.p_comm),
+        shortest=max(2_000, problem.n_samples), proven=False,
     )  # fmt: skip

@@ -42,12 +42,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from adfs.algorithms.base import (
+    Arrays,
     Counts,
     Matrix,
     Method,
+    Named,
     Setting,
     Vector,
+    copy_into,
     register,
+    require_one_process,
     require_smooth,
     rule_of,
 )
@@ -178,6 +182,15 @@ class PointSaga:
         """The table's ``c = w l'`` of a node's samples."""
         return table_duals(state.lines[self.problem.node_rows(node)])
 
+    def arrays(self, state: PointSagaState) -> Arrays:
+        """The table, and the one machine's vectors."""
+        shared = {"pairs": state.pairs, "scales": state.scales}
+        return Arrays({"lines": state.lines[:, : kernel.NORM2]}, {}, shared)
+
+    def restore(self, state: PointSagaState, shared: Named) -> None:
+        """The vectors."""
+        copy_into(self.arrays(state).shared, shared)
+
     def counts(self, events: Events) -> Counts:
         """One proximal step a round, and nobody to talk to."""
         return Counts(n_prox=len(events.which))
@@ -187,6 +200,7 @@ class PointSaga:
 def prepare(problem: Problem, setting: Setting) -> Method:
     """Point-SAGA with its clock, which is that of one machine, as fast as the fastest node."""
     require_smooth("point-saga", problem)
+    require_one_process("point-saga", problem)
     rule_of("point-saga", setting, RULES)
     largest = max(problem.conditioning.smoothness(node).max() for node in range(problem.n_nodes))
     n = problem.n_samples
@@ -208,7 +222,7 @@ def alone(delays: Delays) -> Delays:
 
 def sample_lines(problem: Problem) -> Matrix:
     """A line a sample with its constants; the table is still to be filled."""
-    lines = aligned_zeros(problem.n_samples, kernel.LINE)
+    lines = aligned_zeros(problem.n_rows, kernel.LINE)
     lines[:, kernel.NORM2] = problem.squared_norms
     lines[:, kernel.LABEL] = problem.labels
     lines[:, kernel.WEIGHT] = problem.weights

@@ -1,13 +1,12 @@
 """The runs of a comparison: taken from the folder or computed, one after another or in threads."""
 
 import signal
-import time
 from collections.abc import Callable
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from adfs.algorithms.base import Method, Setting, get_algorithm
+from adfs.algorithms.base import Method, Setting
 from adfs.bench import curves
 from adfs.bench.comparison import RunRecord
 from adfs.bench.contenders import PATIENCE, REFERENCE, Contender
@@ -17,8 +16,8 @@ from adfs.bench.progress import Board, RunProgress
 from adfs.problems.finite_sum import Problem
 from adfs.runtime.course import Progress
 from adfs.runtime.pace import HALF_A_DECADE, EvenCurve
-from adfs.runtime.runner import Run
 from adfs.runtime.signals import Interrupts
+from adfs.runtime.solve import Options, run
 from adfs.runtime.stopping import Stopping
 
 NAP = 0.1  # seconds
@@ -113,16 +112,15 @@ class Work:
                 self.callback(told)
 
         self.board.start((label, seed))
-        started = time.perf_counter()
         setting = self.setting._replace(rule=contender.rule, seed=seed)
-        method = get_algorithm(contender.algorithm)(self.problem, setting)
-        pace = EvenCurve(_shortest(method), stopping.clock_limit)
-        running = Run(self.problem, method, stopping, pace, callbacks=(look,))
-        setup_time = time.perf_counter() - started
-        status, _ = running.go(self.interrupts)
+        pace = lambda method: EvenCurve(_shortest(method), stopping.clock_limit)  # noqa: E731
+        result = run(
+            self.problem, contender.algorithm, setting, stopping,
+            Options(evaluate_every=pace, callbacks=(look,)), self.interrupts,
+        )  # fmt: skip
         return RunRecord(
-            label, contender.algorithm, contender.rule, seed, status, running.trace,
-            str(method.parameters), setup_time, self.config["jobs"],
+            label, contender.algorithm, contender.rule, seed, result.status, result.trace,
+            str(result.parameters), result.setup_time, self.config["jobs"],
         )  # fmt: skip
 
     def _keep(self, record: RunRecord, identity: dict[str, Any]) -> None:

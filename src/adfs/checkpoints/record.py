@@ -12,6 +12,7 @@ from adfs.checkpoints.reader import Damaged
 from adfs.storage import Buffer
 
 NodeArrays = dict[str, Array]
+SHARED = "shared"  # in the place of a node: arrays that are the same in every process
 
 
 class Record(NamedTuple):
@@ -27,8 +28,9 @@ def content(
     identity: Identity,
     run: Mapping[str, Any],
     nodes: Mapping[int, Mapping[str, Array]],
+    shared: Mapping[str, Array],
 ) -> list[Buffer]:
-    """The parts of a file; arrays are called ``node/array`` in it."""
+    """The parts of a file; arrays are called ``node/array`` in it, or ``shared/array``."""
     held = sorted(nodes)
     header = {
         **name._asdict(),
@@ -37,6 +39,7 @@ def content(
         "nodes": held,
     }
     arrays = {f"{node}/{key}": array for node in held for key, array in nodes[node].items()}
+    arrays.update({f"{SHARED}/{key}": array for key, array in shared.items()})
     return format.pack(header, arrays)
 
 
@@ -45,16 +48,22 @@ def look(folder: Path, name: Name) -> Record:
     return _record(format.look(folder / str(name)), name)
 
 
-def read(folder: Path, name: Name, nodes: set[int]) -> tuple[Record, dict[int, NodeArrays]]:
-    """Header, and arrays of those of ``nodes`` that it holds, after every byte was checked."""
-    kept = {str(node) for node in nodes}
+def read(
+    folder: Path, name: Name, nodes: set[int]
+) -> tuple[Record, dict[int, NodeArrays], NodeArrays]:
+    """Header, arrays of those of ``nodes`` that it holds, and the shared ones; every byte checked.
+
+    Without ``nodes`` no array is kept.
+    """
+    kept = {str(node) for node in nodes} | ({SHARED} if nodes else set())
     header, arrays = format.unpack(folder / str(name), lambda key: key.split("/")[0] in kept)
     record = _record(header, name)
     found: dict[int, NodeArrays] = {node: {} for node in record.nodes & nodes}
+    shared: NodeArrays = {}
     for key, array in arrays.items():
         node, _, label = key.partition("/")
-        found[int(node)][label] = array
-    return record, found
+        (shared if node == SHARED else found[int(node)])[label] = array
+    return record, found, shared
 
 
 def _record(header: dict[str, Any], name: Name) -> Record:

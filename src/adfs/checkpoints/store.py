@@ -8,6 +8,7 @@ any number of ranks can go on from what any other number wrote.
 import contextlib
 import operator
 import os
+import socket
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -20,16 +21,19 @@ from adfs.checkpoints.names import Name
 from adfs.checkpoints.reader import Damaged
 from adfs.checkpoints.record import NodeArrays, Record
 from adfs.checkpoints.tidying import Tidying
-from adfs.errors import CheckpointError, DataError
+from adfs.errors import CheckpointError, DataError, ParameterError
 from adfs.storage import settle, write_whole
+
+LOCK = "in-use"  # names the process that writes to the folder
 
 
 class Loaded(NamedTuple):
-    """What the files of one position say; ``run`` is that of the first file."""
+    """What the files of one position say; ``run`` and ``shared`` are those of the first file."""
 
     position: int
     run: dict[str, Any]
     nodes: dict[int, NodeArrays]
+    shared: NodeArrays
 
 
 class Store:
@@ -97,12 +101,37 @@ class Store:
         for name in filter(self._tidying.is_ours, names):
             self._look(name)
 
+    def lock(self) -> None:
+        """Refuse a folder that another run is writing to; it is free when that process ends."""
+        try:
+            import fcntl
+        except ImportError:
+            return  # not on this system
+        self._lock = open(self.folder / LOCK, "a+")  # noqa: SIM115  (held until this store is gone)
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self._lock.seek(0)
+            holder = self._lock.read(200).strip() or "another process"
+            self._lock.close()
+            raise ParameterError(
+                f"--checkpoint {self.folder} is in use by {holder}; wait for it, stop it, or name "
+                "another folder."
+            ) from None
+        except OSError:
+            return  # a file system without locks
+        self._lock.seek(0)
+        self._lock.truncate()
+        self._lock.write(f"process {os.getpid()} on {socket.gethostname()}")
+        self._lock.flush()
+
     def save(
         self,
         position: int,
         run: Mapping[str, Any],
         nodes: Mapping[int, Mapping[str, Array]],
         everywhere: int | None = None,
+        shared: Mapping[str, Array] | None = None,
     ) -> None:
         """Put a file of this position in the folder, whole or not at all; then `tidy`.
 
@@ -115,6 +144,8 @@ class Store:
             For each node held here its arrays by name; they must not change during the call.
         everywhere : int, optional
             See `tidy`.
+        shared : dict, optional
+            Arrays that are the same in every process of the run.
 
         Raises
         ------
@@ -126,7 +157,7 @@ class Store:
             raise ValueError(f"position={position} must be at least 0.")
         path = self.folder / str(name)
         try:
-            write_whole(path, record.content(name, self.identity, run, nodes))
+            write_whole(path, record.content(name, self.identity, run, nodes, shared or {}))
         except OSError as error:
             raise CheckpointError(
                 f"{path} could not be written: {error.strerror or error}; the checkpoints before "
@@ -188,6 +219,7 @@ class Store:
     ) -> Loaded | None:
         """Check files of a position until they hold all of ``wanted``; None if they do not."""
         missing, nodes, runs = set(wanted), dict[int, NodeArrays](), list[dict[str, Any]]()
+        shared: list[NodeArrays] = []
         for name in sorted(name for name in names if name.position == position):
             glance = self._look(name)
             here = missing & glance.nodes if glance else set()
@@ -195,12 +227,13 @@ class Store:
             if read is not None:
                 runs.append(read[0].run)
                 nodes.update(read[1])
+                shared.append(read[2])
                 missing -= here & read[0].nodes
         if missing:
             self._skip(
                 self.folder, f"has no valid file of position {position} for node {min(missing)}"
             )
-        return None if missing or not runs else Loaded(position, runs[0], nodes)
+        return None if missing or not runs else Loaded(position, runs[0], nodes, shared[0])
 
     def _look(self, name: Name) -> Record | None:
         """The header of a file of this run; None, and remembered, if it cannot be trusted."""
@@ -212,7 +245,9 @@ class Store:
         check(found.identity, self.identity, self.folder)
         return found
 
-    def _read(self, name: Name, nodes: set[int]) -> tuple[Record, dict[int, NodeArrays]] | None:
+    def _read(
+        self, name: Name, nodes: set[int]
+    ) -> tuple[Record, dict[int, NodeArrays], NodeArrays] | None:
         """A whole file checked, with the arrays of ``nodes``; None, and remembered, if damaged."""
         try:
             found = record.read(self.folder, name, nodes)

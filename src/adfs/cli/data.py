@@ -3,7 +3,7 @@
 import argparse
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,34 +11,66 @@ from numpy.typing import NDArray
 from adfs.cli import options, output
 from adfs.errors import DataError, GraphError, ParameterError
 from adfs.graphs.topology import Topology
+from adfs.intake.local_data import load_share
+from adfs.intake.patterns import find_shards, place_shards
+from adfs.launch.peers import Alone, Peers, attempt
 from adfs.losses import get_loss
+from adfs.network import Network
 from adfs.problems.datasets import DATASETS, available, locate
-from adfs.problems.files import (
-    NODE,
-    load_data,
-    load_rows,
-    load_shards,
-    shard_nodes,
-    shard_path,
-    shard_paths,
-)
+from adfs.problems.files import NODE, load_rows, shard_nodes, shard_path, shard_paths
 from adfs.problems.finite_sum import Problem
-from adfs.problems.partition import Shard, partition
+from adfs.problems.partition import Shard
+
+if TYPE_CHECKING:
+    from adfs.launch.world import World
 
 Labels = NDArray[np.float64]
 
 
-def build_problem(args: argparse.Namespace) -> Problem:
-    """The problem that the arguments describe; the cheap mistakes are found first."""
-    topology = read_topology(args)
-    sigma = read_sigma(args, topology.n_nodes)
-    check_options(args)
-    shards = _shards(args, topology.n_nodes)
+def build_problem(args: argparse.Namespace, world: "World | None" = None) -> Problem:
+    """The problem that the arguments describe; the cheap mistakes are found first.
+
+    With a ``world`` each of its ranks loads the rows of its own nodes, and all call this together.
+    """
+    peers: Peers = world or Alone()
+    attempt(peers, lambda: check_options(args))
+    seen = find_shards(peers, args.data) if NODE in args.data else None
+    n_files = None if seen is None else seen.shape[1]
+    least = max(options.DEFAULT_NODES, peers.size)
+    topology = attempt(peers, lambda: read_topology(args, n_files, least))
+    sigma = attempt(peers, lambda: read_sigma(args, topology.n_nodes))
+    rank_of = attempt(peers, lambda: _place(args, topology, peers.size, seen))
+    if seen is None:
+        quiet = getattr(args, "quiet", False)
+        attempt(peers, lambda: fetch(args.data, quiet) if peers.rank == 0 else None)
+    data = load_share(
+        peers, args.data, rank_of, args.loss, args.partition or "even", args.seed, args.m,
+        args.n_features,
+    )  # fmt: skip
+    shards = data.shards
     if args.intercept:
         shards = [shard._replace(X=with_constant(shard.X)) for shard in shards]
-    if args.class_weight:
-        shards = balanced(shards)
-    return Problem(shards, args.loss, sigma, topology)
+    if args.class_weight and data.classes is not None and data.label_counts is not None:
+        shards = weighed(shards, data.classes, data.label_counts)
+    return Problem(shards, args.loss, sigma, network=_network(world, topology, rank_of))
+
+
+def _place(args: argparse.Namespace, topology: Topology, size: int, seen: Any) -> NDArray[np.int64]:
+    """The rank of each node."""
+    if size == 1:
+        return np.zeros(topology.n_nodes, np.int64)
+    from adfs.distributed.mapping import map_nodes
+
+    rank_of = map_nodes(topology, size, args.mapping).rank_of
+    return rank_of if seen is None else place_shards(seen, rank_of, args.data)
+
+
+def _network(world: "World | None", topology: Topology, rank_of: NDArray[np.int64]) -> Network:
+    if world is None:
+        return Network(topology)
+    from adfs.distributed.network import MpiNetwork
+
+    return MpiNetwork(world, topology, rank_of)
 
 
 def check_options(args: argparse.Namespace) -> None:
@@ -93,15 +125,6 @@ def read_sigma(args: argparse.Namespace, n_nodes: int) -> float:
     return float(1.0 / (args.C * n_nodes))
 
 
-def _shards(args: argparse.Namespace, n_nodes: int) -> list[Shard]:
-    """One shard a node: the files of a pattern as they are, other samples dealt."""
-    if NODE in args.data:
-        return [Shard(X, y) for X, y in load_shards(args.data, args.n_features)]
-    fetch(args.data, quiet=getattr(args, "quiet", False))
-    X, y = load_data(args.data, args.n_features)
-    return partition(X, y, n_nodes, args.partition or "even", args.seed, args.m)
-
-
 def with_constant(X: Any) -> Any:
     """``X`` with a last column of ones, in its own layout and type of number."""
     ones = np.ones((X.shape[0], 1), dtype=X.dtype)
@@ -112,14 +135,8 @@ def with_constant(X: Any) -> Any:
     return hstack([X, csr_matrix(ones)], format="csr")
 
 
-def balanced(shards: list[Shard]) -> list[Shard]:
-    """Weights ``n_samples / (2 count of the class)``, counted over all shards."""
-    classes, counts = np.unique(np.concatenate([s.y for s in shards]), return_counts=True)
-    return weighed(shards, classes, counts)
-
-
 def weighed(shards: list[Shard], classes: NDArray[Any], counts: NDArray[Any]) -> list[Shard]:
-    """The same from classes and counts that are known."""
+    """Weights ``n_samples / (2 count of the class)``, counted over all shards."""
     heavy = np.sum(counts) / (2.0 * counts)
     return [shard._replace(weights=heavy[np.searchsorted(classes, shard.y)]) for shard in shards]
 

@@ -13,9 +13,8 @@ from adfs.errors import ParameterError
 
 if TYPE_CHECKING:
     from adfs.bench.comparison import Comparison
-    from adfs.distributed.execution import Execution
     from adfs.problems.finite_sum import Problem
-    from adfs.runtime.model import Described
+    from adfs.runtime.execution import Execution
     from adfs.runtime.solve import Result
 
 SUFFIXES = (".html", ".htm")
@@ -56,7 +55,7 @@ def _inside_new_folder(args: argparse.Namespace) -> bool:
 
 
 def save_training(
-    args: argparse.Namespace, problem: "Described", result: "Result", record: dict[str, Any],
+    args: argparse.Namespace, problem: "Problem", result: "Result", record: dict[str, Any],
     ranks: "Sequence[Execution]", path: str,
 ) -> None:  # fmt: skip
     """Write the page of a run."""

@@ -8,7 +8,7 @@ from adfs.cli import output, pictures
 from adfs.errors import ParameterError
 
 if TYPE_CHECKING:
-    from adfs.distributed.execution import Execution
+    from adfs.runtime.execution import Execution
 
 TRACE = "json"
 

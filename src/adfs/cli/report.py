@@ -12,19 +12,19 @@ from adfs.cli.metrics import measure, phrase, summed
 from adfs.problems.finite_sum import Problem
 from adfs.problems.shards import slice_rows
 from adfs.runtime import model as models
-from adfs.runtime.model import Described, Model, finite
+from adfs.runtime.model import Model, finite
 from adfs.runtime.solve import Result
 from adfs.threads import one_blas_thread
 
 if TYPE_CHECKING:
-    from adfs.distributed.execution import Execution
+    from adfs.runtime.execution import Execution
 
 ROWS_AT_ONCE = 1 << 14
 Measured = dict[str, float | None]  # the measure that fits the loss, by its name
 
 
 def record(
-    args: argparse.Namespace, problem: Described, result: Result, model: Model, train: Measured,
+    args: argparse.Namespace, problem: Problem, result: Result, model: Model, train: Measured,
     test: Any,
 ) -> dict[str, Any]:  # fmt: skip
     """Everything about the run in plain values; what is not known is None."""
@@ -66,11 +66,11 @@ def record(
 
 
 def on_training_data(problem: Problem, model: Model) -> Measured:
-    """How well a model fits the samples of all nodes; a share of them asks the others."""
+    """How well a model fits the samples of all nodes; called on all ranks."""
     with one_blas_thread():  # the same bits, however many cores a process may use
-        found = [_on_node(problem, model, node) for node in range(problem.n_nodes)]
+        found = [_on_node(problem, model, node) for node in problem.nodes.tolist()]
     totals = np.array([[total, count] for _, total, count in found])
-    total, n_samples = problem.sum_over_nodes(totals).tolist()
+    total, n_samples = problem.network.sum_rows(totals, 2).tolist()
     return {found[0][0]: finite(total / n_samples)}
 
 
@@ -177,6 +177,7 @@ def ranks_record(ranks: "Sequence[Execution]") -> list[dict[str, Any]]:
         {
             "rank": each.rank, "nodes": each.nodes, "seconds": each.seconds,
             "cut_edges": each.cut_edges, "peak_memory": each.peak_memory,
+            "bytes_sent": each.bytes_sent,
         }
         for each in ranks
     ]  # fmt: skip

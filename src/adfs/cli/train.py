@@ -1,8 +1,9 @@
 """`adfs train`: samples to a certified model."""
 
 import argparse
+import contextlib
 import shlex
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from adfs.cli import options, progress, train_options
 from adfs.cli.parser import add_command
@@ -10,8 +11,11 @@ from adfs.cli.settings import add_settings
 from adfs.cli.signals import SIGNALS
 
 if TYPE_CHECKING:
+    from adfs.launch.world import World
     from adfs.problems.finite_sum import Problem
-    from adfs.runtime.model import Vector
+    from adfs.runtime.execution import Execution
+    from adfs.runtime.model import Model, Vector
+    from adfs.runtime.signals import Interrupts
     from adfs.runtime.solve import Result
 
 EXAMPLE = """\
@@ -45,43 +49,117 @@ def add_parser(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Check, load, train, write, print."""
-    if args.engine == "mpi":
-        from adfs.cli import train_mpi
+    """Check, load, train, write, print: the same on one process and on ranks."""
+    if args.engine == "local":
+        with contextlib.ExitStack() as listening:
+            return _finish(args, _train(args, None, listening))
+    from adfs.launch.supervisor import is_supervised, supervise
 
-        return train_mpi.run(args)
+    if not is_supervised():
+        return supervise(args.command_line)
+    with contextlib.ExitStack() as listening:
+        return _finish(args, _train_on_ranks(args, listening))
+
+
+class Outcome(NamedTuple):
+    """What a process has when the work is done; only the first one writes and prints."""
+
+    rank: int
+    problem: "Problem"
+    result: "Result"
+    model: "Model"
+    record: dict[str, Any]
+    executions: "list[Execution]"
+
+
+def _finish(args: argparse.Namespace, outcome: Outcome) -> int:
+    from adfs.cli.train_end import exit_code, finish
+
+    if outcome.rank > 0:
+        return exit_code(args, outcome.result, speak=False)
+    return finish(
+        args, outcome.problem, outcome.result, outcome.model, outcome.record, outcome.executions
+    )
+
+
+def _train_on_ranks(args: argparse.Namespace, listening: contextlib.ExitStack) -> Outcome:
+    """The same among ranks; if one fails, all stop with one message."""
+    from adfs.launch.watch import Watch
+    from adfs.launch.world import World
+
+    with Watch() as watch:
+        watch.tell(timeout=args.timeout, resumable=args.checkpoint is not None)
+        with World.open(watch) as world:
+            return _train(args, world, listening)
+
+
+def _train(
+    args: argparse.Namespace, world: "World | None", listening: contextlib.ExitStack
+) -> Outcome:
     from adfs.cli import report
     from adfs.cli.data import build_problem
     from adfs.cli.train_checks import check, check_outputs
-    from adfs.cli.train_end import finish
     from adfs.cli.train_start import load_test, theta_of
+    from adfs.launch.peers import Alone, attempt
+    from adfs.runtime.execution import gather_executions
     from adfs.runtime.model import Model
+    from adfs.runtime.signals import Interrupts
 
-    check(args)
-    check_outputs(args)
-    start = Model.load(args.warm_start) if args.warm_start else None
-    problem = build_problem(args)
-    test = load_test(args, problem.n_features - args.intercept)
-    theta = None if start is None else theta_of(start, args, problem.n_features)
-    result = _solve(args, problem, theta)
-    command = shlex.join(["adfs", *args.command_line])
-    model = Model.from_result(result, problem, args.intercept, command)
-    train = report.on_training_data(problem, model)
-    record = report.record(args, problem, result, model, train, test)
-    return finish(args, problem, result, model, record)
+    peers = world or Alone()
+    first = peers.rank == 0
+    attempt(peers, lambda: check(args))
+    attempt(peers, lambda: check_outputs(args) if first else None)
+    start = attempt(
+        peers, lambda: Model.load(args.warm_start) if args.warm_start and first else None
+    )
+    problem = build_problem(args, world)
+    network, known = problem.network, problem.n_features - args.intercept
+    test = network.attempt(lambda: load_test(args, known) if first else None)
+    # The first rank reads the model; the others need not see its file.
+    theta = network.gather(
+        network.attempt(
+            lambda: None if start is None else theta_of(start, args, problem.n_features)
+        )
+    )[0]
+    # From here to the end: a signal that comes late must not cost what others have saved.
+    interrupts = listening.enter_context(Interrupts(SIGNALS))
+    result = _solve(args, problem, theta, interrupts)
+    model = Model.from_result(
+        result, problem, args.intercept, shlex.join(["adfs", *args.command_line])
+    )
+    fit = report.on_training_data(problem, model)
+    assert result.execution is not None
+    executions = [] if world is None else gather_executions(network, result.execution)
+    record = report.record(args, problem, result, model, fit, test)
+    return Outcome(peers.rank, problem, result, model, record, executions)
 
 
-def _solve(args: argparse.Namespace, problem: "Problem", theta: "Vector | None") -> "Result":
+def _solve(
+    args: argparse.Namespace, problem: "Problem", theta: "Vector | None", interrupts: "Interrupts"
+) -> "Result":
+    from adfs.algorithms.base import Setting
     from adfs.cli.train_start import checkpoints_of, readings
-    from adfs.runtime.solve import solve
+    from adfs.runtime.progress import terminal_progress
+    from adfs.runtime.solve import Options, run
     from adfs.runtime.stopping import Stopping
+    from adfs.schedule.delays import Delays
 
     limits = Stopping(args.tol, args.max_iter, args.time_limit)
-    lines = progress.Lines(limits) if progress.are_lines_wanted(args) else None
-    return solve(
-        problem, args.algorithm, args.tol, args.max_iter, args.time_limit, args.tau, args.clock,
-        args.parameters, args.seed, progress.both(args.leaving.repeat, lines),
-        progress=False if args.quiet else None, signals=SIGNALS, warm_start=theta,
-        evaluate_every=readings(args), schedule=args.schedule,
-        checkpoints=checkpoints_of(args),
-    )  # fmt: skip
+    setting = Setting(
+        args.parameters, args.tau, args.clock, Delays(tau=args.tau), args.seed, args.schedule
+    )
+    alone = args.engine == "local"  # what mpiexec passes on is no terminal
+    wanted = not args.quiet and problem.network.rank == 0
+    lines = wanted and (progress.are_lines_wanted(args) or not alone)
+    with terminal_progress(None if wanted and alone else False, limits) as show:
+        callbacks = [args.leaving.repeat, show, progress.Lines(limits) if lines else None]
+        return run(
+            problem, args.algorithm, setting, limits,
+            Options(
+                theta, readings(args), tuple(each for each in callbacks if each is not None),
+                checkpoints_of(args), args.timeout,
+                keep_spans=args.timeline is not None or (not alone and args.report is not None),
+                gather_thetas=args.out is not None or alone,
+            ),
+            interrupts,
+        )  # fmt: skip

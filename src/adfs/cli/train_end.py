@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 from adfs.cli import output, terminal
 
 if TYPE_CHECKING:
-    from adfs.distributed.execution import Execution
-    from adfs.runtime.model import Described, Model
+    from adfs.problems.finite_sum import Problem
+    from adfs.runtime.execution import Execution
+    from adfs.runtime.model import Model
     from adfs.runtime.solve import Result
 
 NOT_CONVERGED, FAILED = 3, 1
@@ -23,14 +24,12 @@ WAYS_OUT = {
 
 
 def finish(
-    args: argparse.Namespace, problem: "Described | None", result: "Result",
-    model: "Model | None", record: dict[str, Any] | None, ranks: "Sequence[Execution]" = (),
+    args: argparse.Namespace, problem: "Problem", result: "Result", model: "Model",
+    record: dict[str, Any], ranks: "Sequence[Execution]" = (),
 ) -> int:  # fmt: skip
-    """Write and print, where there is a model to write; the exit code."""
+    """Write and print; the exit code."""
     from adfs.cli import report
 
-    if model is None or record is None or problem is None:
-        return _exit_code(args, result, speak=False)
     failures = _write(args, problem, result, model, record, ranks)
     if ranks:
         record["ranks"] = report.ranks_record(ranks)
@@ -40,7 +39,7 @@ def finish(
         output.emit(_painted(report.summary(args, record), result.status))
     for failure in failures:
         output.complain(failure, FAILED)
-    return FAILED if failures else _exit_code(args, result)
+    return FAILED if failures else exit_code(args, result)
 
 
 def _painted(text: str, status: str) -> str:
@@ -50,7 +49,7 @@ def _painted(text: str, status: str) -> str:
 
 
 def _write(
-    args: argparse.Namespace, problem: "Described", result: "Result", model: "Model",
+    args: argparse.Namespace, problem: "Problem", result: "Result", model: "Model",
     record: dict[str, Any], ranks: "Sequence[Execution]",
 ) -> list[Exception]:  # fmt: skip
     """All files asked for; one that fails does not keep the others from being written."""
@@ -79,7 +78,8 @@ def _write(
     return failures
 
 
-def _exit_code(args: argparse.Namespace, result: "Result", speak: bool = True) -> int:
+def exit_code(args: argparse.Namespace, result: "Result", speak: bool = True) -> int:
+    """The exit code, after a line that says why the run stopped early, if it did."""
     if result.status == "converged":
         return 0
     message = (

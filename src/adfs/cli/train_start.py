@@ -7,7 +7,7 @@ from adfs.cli import output
 from adfs.errors import DataError
 
 if TYPE_CHECKING:
-    from adfs.runtime.keeping import Checkpoints
+    from adfs.runtime.checkpointer import Checkpoints
     from adfs.runtime.model import Model, Vector
 
 
@@ -54,7 +54,7 @@ def readings(args: argparse.Namespace) -> int | Literal["curve"] | None:
 
 def checkpoints_of(args: argparse.Namespace) -> "Checkpoints | None":
     """What the arguments say about checkpoints."""
-    from adfs.runtime.keeping import Checkpoints
+    from adfs.runtime.checkpointer import Checkpoints
 
     if args.checkpoint is None:
         return None

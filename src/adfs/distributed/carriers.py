@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adfs.distributed import mpi_symbols
-from adfs.distributed.rank import Rank, serve
-from adfs.distributed.spans import MOST_SPANS
+from adfs.kernels import ranks
+from adfs.runtime.spans import MOST_SPANS
+from adfs.runtime.stepping import QueueStepper
 
 Vector = NDArray[np.float64]
 
@@ -55,7 +56,7 @@ class MpiTransport:
 class PlainCarrier:
     """The reference: each message goes through Python."""
 
-    def __init__(self, rank: Rank, transport: Any) -> None:
+    def __init__(self, rank: QueueStepper, transport: Any) -> None:
         self._rank, self._transport = rank, transport
         self.seconds = 0.0
         self.waits = np.empty((0, 2))
@@ -80,11 +81,11 @@ class PlainCarrier:
 class CompiledCarrier:
     """The same in one compiled loop."""
 
-    def __init__(self, rank: Rank, mpi: Any, comm: Any, keep_waits: bool = False) -> None:
+    def __init__(self, rank: QueueStepper, mpi: Any, comm: Any, keep_waits: bool = False) -> None:
         from adfs.kernels import mpi_loop
 
         self._rank, self._loop, self._comm = rank, mpi_loop, comm
-        n, request = rank.share.n_nodes, mpi._sizeof(mpi.Request)
+        n, request = len(rank.problem.nodes), mpi._sizeof(mpi.Request)
         self._port = mpi_loop.Port(
             np.uint64(mpi._handleof(comm)), np.uint64(mpi._handleof(mpi.DOUBLE)), rank.peer_of,
             np.zeros(2 * n * request, np.uint8), np.zeros(2 * mpi._sizeof(mpi.Status), np.uint8),
@@ -96,7 +97,7 @@ class CompiledCarrier:
         """One compiled call."""
         rank, loop = self._rank, self._loop
         code = loop.turn(
-            rank.work, rank.share.rows, rank.queue, rank.hands, rank.desk, self._port
+            rank.work, rank.problem.rows, rank.queue, rank.clocks, rank.mailbox, self._port
         )  # fmt: skip
         if code == loop.FAILED:
             raise ConnectionError("could not send or receive a message: MPI reports a fault")
@@ -113,27 +114,29 @@ class CompiledCarrier:
         return self._port.waits[: self._port.n_waits[0]]
 
 
-class OwnNodesOnly:
-    """For a rank that has all nodes: nothing is carried."""
+def serve(rank: QueueStepper, transport: Any) -> int:
+    """Run a rank's nodes as far as they go, begin their exchanges, finish those that are through.
 
-    seconds = 0.0
-    waits = np.empty((0, 2))
-
-    def __init__(self, rank: Rank) -> None:
-        self._rank = rank
-
-    def serve(self) -> bool:
-        """Run to the end."""
-        self._rank.advance()
-        return True
+    Returns how many nodes moved: nobody did when all wait for other ranks, or are done.
+    """
+    moved, mailbox = rank.advance(), rank.mailbox
+    for node in np.flatnonzero(mailbox.status == ranks.POST).tolist():
+        edge = int(rank.queue.which[rank.queue.head[node]])
+        side = 0 if rank.ends[edge, 0] == node else 1
+        outgoing, incoming = (mailbox.messages[2 * node + k] for k in (side, 1 - side))
+        transport.post(node, int(rank.peer_of[edge]), edge, outgoing, incoming)
+        mailbox.status[node] = ranks.WAIT
+    for node in np.flatnonzero(mailbox.status == ranks.WAIT).tolist():
+        if transport.done(node):
+            ranks.settle(node, rank.work, rank.queue, rank.clocks, mailbox)
+            moved += 1
+    return moved
 
 
 def make_carrier(
-    rank: Rank, mpi: Any, comm: Any, kind: str = "auto", keep_waits: bool = False
+    rank: QueueStepper, mpi: Any, comm: Any, kind: str = "auto", keep_waits: bool = False
 ) -> Carrier:
     """``auto`` takes compiled code where the platform allows it."""
-    if rank.share.peers.size == 1:
-        return OwnNodesOnly(rank)
     if kind != "plain" and mpi_symbols.register(mpi):
         return CompiledCarrier(rank, mpi, comm, keep_waits)
     return PlainCarrier(rank, MpiTransport(mpi, comm))

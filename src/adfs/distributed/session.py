@@ -32,7 +32,7 @@ def session() -> Iterator[World]:
         )
     try:
         world = open_world()
-        world.limit = None  # ranks may come late, from reading their data
+        world.timeout = None  # ranks may come late, from reading their data
         try:
             yield world
         except BaseException as error:
@@ -87,7 +87,7 @@ def _leave(world: World, ours: bool) -> None:
             f"rank {world.rank} ended with {type(error).__name__} while others may wait for it: "
             "the job ends."
         )
-    world.limit = None  # others may have much to do after their last fit
+    world.timeout = None  # others may have much to do after their last fit
     told = world.gather(LEAVING)
     fitting = [rank for rank, word in enumerate(told) if word != LEAVING]
     if fitting:
@@ -95,6 +95,6 @@ def _leave(world: World, ours: bool) -> None:
             f"rank {world.rank} has ended while rank {fitting[0]} fits and waits for it: the job "
             "ends; make the same fits on all ranks."
         )
-    world.comm.Free()
+    world.close()
     if ours:
         world.mpi.Finalize()

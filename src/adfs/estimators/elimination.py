@@ -14,27 +14,21 @@ numbers go around. A reading is that of the whole: with ``b`` eliminated, the ob
 ``G(theta) = min_b F(theta, b)`` is alpha-strongly convex, and ``G - G* <= |grad G|^2 / (2 alpha)``.
 """
 
-import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from adfs.algorithms.base import Setting, get_algorithm
 from adfs.estimators.layout import Layout
-from adfs.estimators.models import Target, is_share, minimise_on_ranks, speaker
+from adfs.estimators.models import Target, minimise, speaker
 from adfs.estimators.options import Options
+from adfs.network import Ask, Part, Steps
 from adfs.problems.finite_sum import Problem
 from adfs.problems.shards import slice_rows
-from adfs.problems.sums import Ask, Part, Steps, alone
 from adfs.runtime.evaluation import Reading
-from adfs.runtime.runner import Run
-from adfs.runtime.signals import Interrupts
-from adfs.runtime.solve import Result, automatic, looks_of, pace_of
-from adfs.schedule.delays import Delays
+from adfs.runtime.solve import Result
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -71,7 +65,7 @@ class Eliminated:
 
     def __init__(self, problem: Problem) -> None:
         self.problem, self.half = problem, problem.n_features // 2
-        self.halves = [self._first_half(node) for node in range(problem.n_nodes)]
+        self.halves = [self._first_half(node) for node in problem.nodes.tolist()]
         self.matrices = [
             slice_rows(problem.rows, problem.n_features, own.start, own.stop)[:, : self.half]
             for own in self.halves
@@ -83,8 +77,9 @@ class Eliminated:
         rows = self.problem.node_rows(node)
         return slice(rows.start, (rows.start + rows.stop) // 2)
 
-    def steps(self, both: Matrix) -> Steps[Reading]:
+    def steps(self, problem: Problem, outputs: list[Matrix], duals: Any) -> Steps[Reading]:
         """A reading from ``(u_i, v_i)`` of this process's nodes; sums are over all nodes."""
+        both = outputs[0]
         half, alpha = self.half, self.problem.total_sigma
         total, _ = yield Ask(2 * half, 1, self._weighted(both))
         u, v = total[:half] / alpha, total[half:] / alpha
@@ -110,7 +105,7 @@ class Eliminated:
             yield matrix, self.problem.labels[own], self.problem.weights[own]
 
     def _weighted(self, both: Matrix) -> Iterator[Part]:
-        for sigma, row in zip(self.problem.sigma, both, strict=True):
+        for sigma, row in zip(self.problem.own_sigma, both, strict=True):
             yield Part(sigma * row, (0.0,))
 
     def _residuals(self, u: Vector, v: Vector) -> Iterator[Part]:
@@ -146,20 +141,6 @@ def _distances(thetas: Matrix, theta: Vector) -> Iterator[Part]:
         yield Part(np.empty(0), (float(np.sum((own - theta) ** 2)),))
 
 
-@dataclass
-class EliminatedRun(Run):
-    """A run of both models, read as the one that they make."""
-
-    def __post_init__(self) -> None:
-        self.eliminated = Eliminated(self.problem)
-        super().__post_init__()
-
-    def read(self) -> Reading:
-        """Model, objective and gap of ridge regression with its intercept."""
-        with np.errstate(over="ignore", invalid="ignore"):  # told by the run's status
-            return alone(self.eliminated.steps(self.algorithm.output(self.state)))
-
-
 def solve_eliminated(
     problem: Problem, options: Options, rule: Any, start: Vector | None
 ) -> tuple[Result, Vector]:
@@ -167,26 +148,6 @@ def solve_eliminated(
 
     The result still has its parameters, which the next problem may share.
     """
-    speak = speaker(options, 0, 1)
-    if is_share(problem):
-        eliminated = Eliminated(problem)
-        result = minimise_on_ranks(problem, options, rule, start, speak, eliminated.steps)
-        return result, eliminated.of_ones
-    began = time.perf_counter()
-    name = automatic(problem) if options.algorithm == "auto" else options.algorithm
-    setting = Setting(rule, options.tau, delays=Delays(tau=options.tau), seed=options.seed)
-    method = get_algorithm(name)(problem, setting)
-    stopping = options.stopping
-    pace = pace_of(method.sharp, method.rho, method.shortest, stopping.tol, None)
-    looks = looks_of("curve", method.shortest)
-    run = EliminatedRun(problem, method, stopping, pace, start, looks=looks)
-    setup_time = time.perf_counter() - began
-    with Interrupts() as interrupts:
-        run.course.callbacks = () if speak is None else (speak,)
-        status, reading = run.go(interrupts)
-    result = Result(
-        reading.theta, reading.thetas, status, reading.objective, reading.duality_gap,
-        method.parameters, run.trace, name, "tuned", method.rho, options.tau, setting.clock,
-        options.seed, setup_time, interrupts.received,
-    )  # fmt: skip
-    return result, run.eliminated.of_ones
+    eliminated = Eliminated(problem)
+    result = minimise(problem, options, rule, start, speaker(options, 0, 1), eliminated.steps)
+    return result, eliminated.of_ones

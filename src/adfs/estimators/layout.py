@@ -1,5 +1,6 @@
 """Which rows live on which node: dealt from a seed, or where the caller says they belong."""
 
+import importlib
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -13,6 +14,7 @@ from adfs.estimators.names import union
 from adfs.estimators.options import whole
 from adfs.graphs.topology import Topology
 from adfs.launch.peers import Peers
+from adfs.network import Network
 from adfs.problems.partition import Shard, partition_rows, row_view
 
 DEFAULT_NODES = 4
@@ -42,6 +44,14 @@ class Layout(NamedTuple):
             Shard(row_view(rows, a, b), targets[a:b], heavy[a:b])
             for a, b in zip(self.cuts[:-1], self.cuts[1:], strict=True)
         ]
+
+    def network(self) -> Network:
+        """The network of these nodes."""
+        if self.peers.size == 1:
+            return Network(self.topology)
+        module = importlib.import_module("adfs.distributed.network")
+        network: Network = module.MpiNetwork(self.peers, self.topology, self.rank_of)
+        return network
 
     def add_up(self, of_node: Callable[[Rows], Any]) -> NDArray[np.float64]:
         """Sum of what each node makes of its rows, one vector a node.

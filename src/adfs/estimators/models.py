@@ -4,7 +4,6 @@ Problems that differ in their labels alone have the same condition numbers, so t
 chosen once; with one seed they then execute the same events in the same order.
 """
 
-import copy
 import dataclasses
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -15,14 +14,13 @@ from numpy.typing import NDArray
 from adfs.algorithms.base import Setting
 from adfs.estimators.layout import Layout
 from adfs.estimators.options import Options
-from adfs.losses import get_loss
 from adfs.problems.finite_sum import Problem
 from adfs.runtime.course import Callback, Progress
+from adfs.runtime.evaluation import Evaluate, reading_steps
 from adfs.runtime.signals import Interrupts
-from adfs.runtime.solve import Result, solve
+from adfs.runtime.solve import Options as RunOptions
+from adfs.runtime.solve import Result, run
 from adfs.schedule.delays import Delays
-from adfs.theory.non_smooth import NonSmoothParameters
-from adfs.theory.parameters import Parameters
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -40,40 +38,14 @@ def build_problems(
 ) -> list[Problem]:
     """One problem a target, with ``sigma`` in total; the rows are copied once.
 
-    Among ranks, the rank's share of each.
+    Among ranks, each has the rows of its own nodes.
     """
     shards = layout.shards(X, targets[0].labels, targets[0].weights)
-    first = _problem(shards, loss, sigma / layout.topology.n_nodes, layout)
-    if first.loss.smooth:
-        _ = first.conditioning  # made now, so that the copies below share it
-    return [first] + [_sibling(first, target, layout) for target in targets[1:]]
-
-
-def _problem(shards: Sequence[Any], loss: str, sigma: float, layout: Layout) -> Problem:
-    if layout.peers.size == 1:
-        return Problem(shards, loss, sigma, layout.topology)
-    from adfs.distributed.mapping import Mapping
-    from adfs.distributed.share import Share
-
-    classes = np.array([-1.0, 1.0]) if get_loss(loss).binary else None
-    mapping = Mapping(layout.rank_of, layout.peers.size)
-    every = np.full(layout.topology.n_nodes, sigma)
-    return Share(layout.peers, shards, loss, every, layout.topology, mapping, classes)
-
-
-def _sibling(first: Problem, target: Target, layout: Layout) -> Problem:
-    """The same rows with other labels, and other weights if they are others."""
-    other = copy.copy(first)
-    other.labels = np.ascontiguousarray(target.labels[layout.order])
-    weights = target.weights[layout.order]
-    # All ranks take the new weights or none: what follows from them is computed together.
-    if any(layout.peers.gather(not np.array_equal(weights, first.weights))):
-        other.weights = np.ascontiguousarray(weights)
-        other.__dict__.pop("conditioning", None)
-        other.__dict__.pop("reach", None)
-        if layout.peers.size > 1:
-            other.__dict__.update(_conditioning=None, _reach=None)
-    return other
+    every = sigma / layout.topology.n_nodes
+    first = Problem(shards, loss, every, network=layout.network())
+    order = layout.order
+    others = targets[1:]
+    return [first] + [first.with_targets(t.labels[order], t.weights[order]) for t in others]
 
 
 def train(
@@ -86,46 +58,25 @@ def train(
         if not (isinstance(rule, str) or rule.belongs_to(problem)):
             rule = "tuned"  # other weights, so another schedule
         start = None if starts is None else starts[k]
-        result = _minimise(problem, options, rule, start, speaker(options, k, len(problems)))
+        result = minimise(problem, options, rule, start, speaker(options, k, len(problems)))
         rule = shareable(result.parameters)
         results.append(keepable(result))
         options = after(result, options)
     return results
 
 
-def _minimise(
-    problem: Problem, options: Options, rule: Any, start: Vector | None, callback: Callback | None
-) -> Result:
-    if is_share(problem):
-        return minimise_on_ranks(problem, options, rule, start, callback)
-    return solve(
-        problem, options.algorithm, options.stopping.tol, options.stopping.max_iter,
-        tau=options.tau, parameters=rule, seed=options.seed, callback=callback, warm_start=start,
-        progress=False, evaluate_every="curve",
-    )  # fmt: skip
-
-
-def is_share(problem: Problem) -> bool:
-    """Whether the problem is one rank's share of it."""
-    return hasattr(problem, "peers")
-
-
-def minimise_on_ranks(
-    share: Any, options: Options, rule: Any, start: Vector | None, callback: Callback | None,
-    reading: Any = None,
+def minimise(
+    problem: Problem, options: Options, rule: Any, start: Vector | None, callback: Callback | None,
+    evaluate: Evaluate = reading_steps,
 ) -> Result:  # fmt: skip
-    """The same run as in one process, on ranks; a Ctrl-C that any of them has ends it on all."""
-    from adfs.distributed.solve import solve_on_ranks
-
+    """Minimise a problem on its network; a Ctrl-C that any process has ends it on all."""
     setting = Setting(rule, options.tau, delays=Delays(tau=options.tau), seed=options.seed)
     callbacks = () if callback is None else (callback,)
-    share.peers.limit = None  # one rank may have more rows to look at than another
     with Interrupts() as interrupts:
-        result, _ = solve_on_ranks(
-            share.peers, share, options.algorithm, options.stopping, setting, start, "curve",
-            callbacks=callbacks, interrupts=interrupts, reading=reading,
+        return run(
+            problem, options.algorithm, setting, options.stopping,
+            RunOptions(start, "curve", callbacks, evaluate=evaluate), interrupts,
         )  # fmt: skip
-    return result
 
 
 def after(result: Result, options: Options) -> Options:
@@ -137,7 +88,7 @@ def after(result: Result, options: Options) -> Options:
 
 def shareable(parameters: Any) -> Any:
     """The parameters themselves where another problem can be given them, else the rule."""
-    return parameters if isinstance(parameters, Parameters | NonSmoothParameters) else "tuned"
+    return parameters if hasattr(parameters, "belongs_to") else "tuned"
 
 
 def keepable(result: Result) -> Result:
@@ -145,7 +96,7 @@ def keepable(result: Result) -> Result:
 
     An estimator is pickled and kept for long, and must not carry the data it was trained on.
     """
-    return dataclasses.replace(result, parameters=str(result.parameters))
+    return dataclasses.replace(result, parameters=str(result.parameters), execution=None)
 
 
 def speaker(options: Options, k: int, count: int) -> Callback | None:

@@ -51,13 +51,6 @@ def read_options(estimator: Any) -> Options:
 
 def on_ranks(options: Options, peers: Peers) -> Options:
     """The options of a rank among several: rank 0's seed and voice."""
-    from adfs.distributed.solve import ALGORITHMS
-
-    if options.algorithm not in ("auto", *ALGORITHMS):
-        raise ParameterError(
-            f"algorithm={options.algorithm!r} runs in one process; with engine='mpi' choose 'auto' "
-            f"or one of {', '.join(ALGORITHMS)}."
-        )
     verbose = options.verbose and peers.rank == 0
     return options._replace(seed=int(peers.gather(options.seed)[0]), verbose=verbose)
 

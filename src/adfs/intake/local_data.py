@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 
 from adfs.errors import AdfsError, DataError, ParameterError
 from adfs.intake.filtered import Facts, TextSource
@@ -22,11 +23,11 @@ from adfs.intake.npz_rows import NpzSource
 from adfs.intake.patterns import load_pattern
 from adfs.launch.peers import Peers, agree, attempt
 from adfs.losses import Loss, get_loss
-from adfs.problems.files import NODE, find_file
+from adfs.problems.files import NODE, find_file, load_data, load_shards
 from adfs.problems.labels import distinct, require_two
 from adfs.problems.npz import is_npz
 from adfs.problems.packed import open_text, reading
-from adfs.problems.partition import Shard, partition_counts, partition_rows
+from adfs.problems.partition import Shard, partition, partition_counts, partition_rows
 
 
 class LocalData(NamedTuple):
@@ -104,7 +105,9 @@ def load_share(
     """
     ranks = np.asarray(owner, dtype=np.int64)
     attempt(peers, lambda: _check(ranks, peers.size, loss))
-    if NODE in source:
+    if peers.size == 1:
+        shards, counts, layout = _load_all(source, len(ranks), how, seed, m, n_features)
+    elif NODE in source:
         shards, counts, layout = load_pattern(peers, source, ranks, n_features)
     else:
         deal = (len(ranks), how, seed, m)
@@ -112,6 +115,20 @@ def load_share(
     classes, label_counts = _classes(peers, [shard.y for shard in shards], get_loss(loss))
     nodes = np.flatnonzero(ranks == peers.rank)
     return LocalData(nodes, shards, counts, layout.width, not layout.dense, classes, label_counts)
+
+
+def _load_all(
+    source: str, n_nodes: int, how: str, seed: int, m: int | None, n_features: int | None
+) -> tuple[list[Shard], Numbers, Layout]:
+    """All rows, for a process that has all nodes: read at once, then dealt."""
+    if NODE in source:
+        shards = [Shard(X, y) for X, y in load_shards(source, n_features)]
+    else:
+        X, y = load_data(source, n_features)
+        shards = partition(X, y, n_nodes, how, seed, m)
+    first = shards[0].X
+    counts = np.array([len(shard.y) for shard in shards], dtype=np.int64)
+    return shards, counts, Layout(not issparse(first), first.shape[1], first.dtype)
 
 
 def _check(ranks: Numbers, size: int, loss: str | Loss) -> None:

@@ -3,6 +3,7 @@
 import numpy as np
 from numba import njit
 
+from adfs.kernels.network import close_row, finish_sum, open_row
 from adfs.kernels.rows import axpy, dot, norm2, two_axpys
 from adfs.kernels.scalar import (
     ABSOLUTE,
@@ -41,6 +42,19 @@ def objective_gradient(code, rows, labels, weights, first, last, theta, gradient
         total += weights[row] * value(code, score, labels[row])
         axpy(rows, row, weights[row] * derivative(code, score, labels[row]), gradient)
     return total
+
+
+@njit(cache=True, _nrt=False, nogil=True)
+def objective_gradients(code, rows, labels, weights, offsets, theta, links, stack):
+    """Gradient of the sum of all nodes' losses, then that sum, in the first row of ``stack``."""
+    depth, d = 0, stack.shape[1] - 1
+    for node in range(offsets.size - 1):
+        open_row(stack, depth)
+        stack[depth, d] = objective_gradient(
+            code, rows, labels, weights, offsets[node], offsets[node + 1], theta, stack[depth]
+        )
+        depth = close_row(stack, depth, links.merges[node])
+    finish_sum(links, stack, depth)
 
 
 @njit(cache=True, _nrt=False, nogil=True)

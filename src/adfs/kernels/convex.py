@@ -24,7 +24,7 @@ from adfs.kernels.rows import two_axpys, two_dots
 VALUE, LAG, NORM2, LABEL, WEIGHT, PUSH, ETA = range(7)
 
 
-class ConvexNetwork(NamedTuple):
+class ConvexConstants(NamedTuple):
     """Constants of a run: what an update at an edge or at a node needs beside the state."""
 
     edges: np.ndarray  # (E, 2)

@@ -19,6 +19,7 @@ import numpy as np
 from numba import njit
 
 from adfs.kernels.memory import prefetch
+from adfs.kernels.network import Links, fetch_neighbours
 from adfs.kernels.point_saga import LABEL, LINE, NORM2, SLOPE, WARM, WEIGHT
 from adfs.kernels.primal_prox import slope_after
 from adfs.kernels.rows import prefetch_row, two_axpys, two_dots
@@ -31,7 +32,7 @@ class State(NamedTuple):
     """What a round reads and writes; one row a node, one line a sample."""
 
     lines: np.ndarray  # as for Point-SAGA
-    z: np.ndarray  # (n, d)
+    z: np.ndarray  # one row per node here, then one per neighbour elsewhere
     pairs: np.ndarray  # (n, 2 d): the right side and v; before round t, v lacks U z_t
     scratch: np.ndarray  # (d,)
 
@@ -44,8 +45,7 @@ class Constants(NamedTuple):
     ridge: np.ndarray  # lam_i = sigma_i / mbar
     share: np.ndarray  # m_i / mbar, the factor of a node's components
     half: float  # 1 / (2 lambda_max), so that U = half Lap
-    starts: np.ndarray  # neighbours of node i: neighbours[starts[i]:starts[i + 1]]
-    neighbours: np.ndarray
+    links: Links
     offsets: np.ndarray  # first row of each node
     keys: np.ndarray  # each node's stream of samples
 
@@ -53,9 +53,10 @@ class Constants(NamedTuple):
 @njit(cache=True, _nrt=False, nogil=True)
 def run_rounds(start, count, rows, state, constants):
     """Rounds ``start, ..., start + count - 1``, in place."""
-    n_nodes = state.z.shape[0]
+    n_nodes = state.pairs.shape[0]
     lines_at = state.lines.ctypes.data
     for t in range(start, start + count):
+        fetch_neighbours(constants.links, state.z)
         for node in range(n_nodes):
             later = node + AHEAD
             coming = drawn(constants, later % n_nodes, t + later // n_nodes)
@@ -83,8 +84,9 @@ def mix(node, state, constants):
     z, pairs, scratch = state.z, state.pairs, state.scratch
     for k in range(scratch.size):
         scratch[k] = 0.0
-    for j in range(constants.starts[node], constants.starts[node + 1]):
-        other = constants.neighbours[j]
+    links = constants.links
+    for j in range(links.starts[node], links.starts[node + 1]):
+        other = links.neighbours[j]
         for k in range(scratch.size):
             scratch[k] += z[node, k] - z[other, k]
     for k in range(scratch.size):

@@ -34,7 +34,7 @@ class Centres(NamedTuple):
     last: np.ndarray
 
 
-class Network(NamedTuple):
+class RunConstants(NamedTuple):
     """Constants of a run: what an update at an edge or at a node needs beside the state."""
 
     edges: np.ndarray  # (E, 2)

@@ -27,6 +27,8 @@ import math
 import numpy as np
 from numba import njit
 
+from adfs.kernels.network import fetch_neighbours
+
 
 def chebyshev_weights(low, high, rounds):
     """``omega_k c3`` and ``omega_k - 1`` of each round, (rounds, 2)."""
@@ -55,10 +57,11 @@ def interval(low, high, rounds):
 
 
 @njit(cache=True, _nrt=False, nogil=True)
-def chebyshev(edges, weights, inverse_scale, u, product, before, message):
+def chebyshev(links, weights, inverse_scale, u, product, before, message):
     """``product = G_K u``, row by row of ``weights``; each is one round of messages of d numbers.
 
-    All matrices are (n, d); ``before`` and ``message`` are room to work in.
+    Matrices have one row per node of this process; ``message``, with room for neighbours elsewhere,
+    and ``before`` are there to work in.
     """
     n, d = u.shape
     for i in range(n):
@@ -73,15 +76,27 @@ def chebyshev(edges, weights, inverse_scale, u, product, before, message):
                 message[i, j] = u[i, j] - inverse_scale[i] * now
                 product[i, j] = now + drift * (now - before[i, j])
                 before[i, j] = now
-        add_laplacian(edges, step, message, product)
+        fetch_neighbours(links, message)
+        add_laplacian(links.edges, step, message, product)
 
 
 @njit(cache=True, _nrt=False, nogil=True)
 def add_laplacian(edges, step, u, out):
-    """``out += step Lap u``: each edge adds to one end what it takes from the other."""
+    """``out += step Lap u``: each edge adds to one end what it takes from the other.
+
+    Rows of ``u`` beyond those of ``out`` are neighbours elsewhere, which add theirs themselves.
+    """
+    n = out.shape[0]
     for e in range(edges.shape[0]):
         k, l = edges[e, 0], edges[e, 1]
-        for j in range(u.shape[1]):
-            flow = step * (u[k, j] - u[l, j])
-            out[k, j] += flow
-            out[l, j] -= flow
+        if k < n and l < n:
+            for j in range(u.shape[1]):
+                flow = step * (u[k, j] - u[l, j])
+                out[k, j] += flow
+                out[l, j] -= flow
+        elif k < n:
+            for j in range(u.shape[1]):
+                out[k, j] += step * (u[k, j] - u[l, j])
+        elif l < n:
+            for j in range(u.shape[1]):
+                out[l, j] -= step * (u[k, j] - u[l, j])

@@ -1,8 +1,8 @@
 """Katyusha's rounds: mini-batches drawn by every node, one all-reduce, one accelerated step.
 
 After an all-reduce all nodes hold the same vectors, so there is one of each. The problem is in mean
-form: ``f = (1 / N) sum_ij f_ij`` and the ridge ``lam / 2 |.|^2`` in the proximal step. Sums run in
-the order of nodes, then of draws.
+form: ``f = (1 / N) sum_ij f_ij`` and the ridge ``lam / 2 |.|^2`` in the proximal step. Each node
+adds its draws in their order; nodes are added along the tree of `adfs.kernels.network`.
 """
 
 from typing import NamedTuple
@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from adfs.kernels.network import Links, close_row, finish_sum, open_row
 from adfs.kernels.rows import axpy, dot, prefetch_row
 from adfs.kernels.sampling import alias_draw, uniform
 from adfs.kernels.scalar import derivative
@@ -27,6 +28,8 @@ class Batches(NamedTuple):
     offsets: np.ndarray  # (n + 1,)
     factors: np.ndarray  # (N,), 1 / (N sizes[i] p_ij)
     drawn: np.ndarray  # room for the rows of one node's batch
+    links: Links
+    stack: np.ndarray  # room in which the nodes' parts are added
 
 
 class Samples(NamedTuple):
@@ -73,25 +76,31 @@ def draw(t, node, batches):
 
 
 @njit(cache=True, _nrt=False, nogil=True)
-def take_snapshot(rows, samples, vectors):
+def take_snapshot(rows, samples, batches, vectors):
     """Full gradient at ``w`` and the slopes it is made of: one pass over all rows."""
-    w, gradient, slopes = vectors.w, vectors.gradient, vectors.slopes
+    w, gradient, slopes, stack = vectors.w, vectors.gradient, vectors.slopes, batches.stack
+    depth = 0
+    for node in range(batches.sizes.size):
+        open_row(stack, depth)
+        top = stack[depth]
+        for row in range(batches.offsets[node], batches.offsets[node + 1]):
+            slope = derivative(samples.code, dot(rows, row, w), samples.labels[row])
+            slopes[row] = samples.weights[row] * slope
+            axpy(rows, row, samples.share * slopes[row], top)
+        depth = close_row(stack, depth, batches.links.merges[node])
+    finish_sum(batches.links, stack, depth)
     for k in range(w.size):
-        gradient[k] = 0.0
-    for row in range(slopes.size):
-        slope = derivative(samples.code, dot(rows, row, w), samples.labels[row])
-        slopes[row] = samples.weights[row] * slope
-        axpy(rows, row, samples.share * slopes[row], gradient)
+        gradient[k] = stack[0, k]
 
 
 @njit(cache=True, _nrt=False, nogil=True)
 def estimate_gradient(t, rows, samples, batches, vectors):
     """``grad f(w) + sum_i (1 / (N b_i)) sum_drawn (grad f_ij(x) - grad f_ij(w)) / p_ij``."""
-    x, estimate = vectors.x, vectors.estimate
-    for k in range(x.size):
-        estimate[k] = vectors.gradient[k]
-    drawn = batches.drawn
+    x, estimate, stack, drawn = vectors.x, vectors.estimate, batches.stack, batches.drawn
+    depth = 0
     for node in range(batches.sizes.size):
+        open_row(stack, depth)
+        top = stack[depth]
         size = batches.sizes[node]
         draw(t, node, batches)
         for k in range(min(AHEAD, size)):
@@ -102,7 +111,11 @@ def estimate_gradient(t, rows, samples, batches, vectors):
             row = drawn[k]
             slope = derivative(samples.code, dot(rows, row, x), samples.labels[row])
             change = samples.weights[row] * slope - vectors.slopes[row]
-            axpy(rows, row, batches.factors[row] * change, estimate)
+            axpy(rows, row, batches.factors[row] * change, top)
+        depth = close_row(stack, depth, batches.links.merges[node])
+    finish_sum(batches.links, stack, depth)
+    for k in range(x.size):
+        estimate[k] = vectors.gradient[k] + stack[0, k]
 
 
 @njit(cache=True, _nrt=False, nogil=True)
@@ -141,7 +154,7 @@ def run_katyusha(start, which, rows, samples, batches, steps, vectors):
                 for j in range(vectors.w.size):
                     vectors.w[j] = vectors.average[j]
             vectors.mass[0] = 0.0
-            take_snapshot(rows, samples, vectors)
+            take_snapshot(rows, samples, batches, vectors)
         else:
             move(start + k, rows, samples, batches, steps, vectors)
             average_in(steps.decay, vectors)
@@ -154,5 +167,5 @@ def run_l_katyusha(start, which, rows, samples, batches, steps, vectors):
         if which[k] == SNAPSHOT:
             for j in range(vectors.w.size):
                 vectors.w[j] = vectors.y[j]
-            take_snapshot(rows, samples, vectors)
+            take_snapshot(rows, samples, batches, vectors)
         move(start + k, rows, samples, batches, steps, vectors)

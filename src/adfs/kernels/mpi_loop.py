@@ -40,15 +40,15 @@ class Port(NamedTuple):
 
 
 @njit(cache=True, _nrt=False, nogil=True)
-def post(node, queue, network, desk, port):
+def post(node, queue, network, mailbox, port):
     """Begin to receive and to send the message of the exchange at which a node stands."""
     edge = queue.which[queue.head[node]]
     side = 0 if network.edges[edge, 0] == node else 1
-    width = desk.messages.shape[1]
+    width = mailbox.messages.shape[1]
     count, row = np.int32(width), 8 * width
-    out = desk.messages.ctypes.data + (2 * node + side) * row
-    into = desk.messages.ctypes.data + (2 * node + 1 - side) * row
-    size = port.requests.size // (2 * desk.status.size)
+    out = mailbox.messages.ctypes.data + (2 * node + side) * row
+    into = mailbox.messages.ctypes.data + (2 * node + 1 - side) * row
+    size = port.requests.size // (2 * mailbox.status.size)
     request = port.requests.ctypes.data + 2 * node * size
     peer, tag = np.int32(port.peer[edge]), np.int32(edge)
     fault = irecv(
@@ -59,14 +59,14 @@ def post(node, queue, network, desk, port):
         np.uintp(out), count, np.uintp(port.kind), peer, tag, np.uintp(port.comm),
         np.uintp(request + size),
     )  # fmt: skip
-    desk.status[node] = WAIT
+    mailbox.status[node] = WAIT
     return fault
 
 
 @njit(cache=True, _nrt=False, nogil=True)
-def arrived(node, desk, port):
+def arrived(node, mailbox, port):
     """Whether a node's two messages are through; -1 if MPI reports a fault."""
-    size = port.requests.size // (2 * desk.status.size)
+    size = port.requests.size // (2 * mailbox.status.size)
     request = port.requests.ctypes.data + 2 * node * size
     fault = testall(
         np.int32(2), np.uintp(request), np.uintp(port.flag.ctypes.data),
@@ -87,27 +87,27 @@ def note_wait(started, port):
 
 
 @njit(cache=True, _nrt=False, nogil=True)
-def receive(work, queue, hands, desk, port):
+def receive(work, queue, clocks, mailbox, port):
     """Finish the exchanges that are through; how many nodes still wait, -1 if MPI has a fault."""
     waiting = 0
-    for node in range(desk.status.size):
-        if desk.status[node] == WAIT:
-            there = arrived(node, desk, port)
+    for node in range(mailbox.status.size):
+        if mailbox.status[node] == WAIT:
+            there = arrived(node, mailbox, port)
             if there < 0:
                 return -1
             if there > 0:
-                settle(node, work, queue, hands, desk)
+                settle(node, work, queue, clocks, mailbox)
             else:
                 waiting += 1
     return waiting
 
 
 @njit(cache=True, _nrt=False, nogil=True)
-def most_urgent(queue, desk):
+def most_urgent(queue, mailbox):
     """Of the nodes that can run, the one whose next exchange is first in the schedule; else -1."""
     chosen, due = -1, 0
-    for node in range(desk.status.size):
-        if desk.status[node] == RUN:
+    for node in range(mailbox.status.size):
+        if mailbox.status[node] == RUN:
             k = queue.turn[node]
             when = queue.when[k] if k < queue.first[node + 1] else NEVER
             if chosen < 0 or when < due:
@@ -116,42 +116,42 @@ def most_urgent(queue, desk):
 
 
 @njit(cache=True, _nrt=False, nogil=True)
-def run_to_message(node, work, rows, queue, hands, desk, port):
+def run_to_message(node, work, rows, queue, clocks, mailbox, port):
     """Run a node to its next exchange or its end; a message to another rank leaves at once."""
-    if not run_node(node, work, rows, queue, hands):
-        desk.status[node] = DONE
+    if not run_node(node, work, rows, queue, clocks):
+        mailbox.status[node] = DONE
         return 0
-    reach_exchange(node, work, queue, hands, desk)
-    return post(node, queue, work.network, desk, port) if desk.status[node] == POST else 0
+    reach_exchange(node, work, queue, clocks, mailbox)
+    return post(node, queue, work.constants, mailbox, port) if mailbox.status[node] == POST else 0
 
 
 @njit(cache=True, _nrt=False, nogil=True)
-def run_some(work, rows, queue, hands, desk, port):
+def run_some(work, rows, queue, clocks, mailbox, port):
     """Run one node if they are few, each once otherwise; how many ran, -1 if MPI has a fault.
 
     Of few nodes the most urgent one goes first, lest the peer of its message wait for the others'
     work; many have enough to do for all while one waits, and choosing would take long.
     """
-    ran, few = 0, desk.status.size <= FEW
-    for turn in range(1 if few else desk.status.size):
-        node = most_urgent(queue, desk) if few else turn
-        if node >= 0 and desk.status[node] == RUN:
+    ran, few = 0, mailbox.status.size <= FEW
+    for turn in range(1 if few else mailbox.status.size):
+        node = most_urgent(queue, mailbox) if few else turn
+        if node >= 0 and mailbox.status[node] == RUN:
             ran += 1
-            if run_to_message(node, work, rows, queue, hands, desk, port):
+            if run_to_message(node, work, rows, queue, clocks, mailbox, port):
                 return -1
     return ran
 
 
 @njit(cache=True, _nrt=False, nogil=True)
-def turn(work, rows, queue, hands, desk, port):
+def turn(work, rows, queue, clocks, mailbox, port):
     """Run until all nodes are done, or long enough without a message that Python should look."""
     polls = 0
     started = 0.0
     while True:
-        waiting = receive(work, queue, hands, desk, port)
+        waiting = receive(work, queue, clocks, mailbox, port)
         if waiting < 0:
             return FAILED
-        ran = run_some(work, rows, queue, hands, desk, port)
+        ran = run_some(work, rows, queue, clocks, mailbox, port)
         if ran < 0:
             return FAILED
         if ran > 0:

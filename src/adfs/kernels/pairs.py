@@ -9,20 +9,24 @@ from adfs.kernels.timing import factor
 
 
 @njit(cache=True, _nrt=False, nogil=True)
-def offer_both(t, edge, centres, network, decay, messages):
-    """Bring both ends of an edge up to iteration ``t``; ``messages`` gets their ``y_t``.
+def offer_ends(t, edge, centres, constants, decay, messages):
+    """Bring the ends of an edge that are here up to iteration ``t`` and write their ``y_t``.
 
-    ``network.inverse_sigma`` must be one, because here a message is not ``y_t / sigma``.
+    ``constants.inverse_sigma`` must be one, because here a message is not ``y_t / sigma``.
     """
-    offer(t, network.edges[edge, 0], centres, network, decay, messages, 0)
-    offer(t, network.edges[edge, 1], centres, network, decay, messages, 1)
+    for side in range(2):
+        node = constants.edges[edge, side]
+        if node >= 0:
+            offer(t, node, centres, constants, decay, messages, side)
 
 
 @njit(cache=True, _nrt=False, nogil=True)
-def accept_both(edge, messages, centres, network):
-    """Move both ends along the difference of the messages; must follow ``offer_both``."""
-    accept(edge, network.edges[edge, 0], messages, 0, centres, network)
-    accept(edge, network.edges[edge, 1], messages, 0, centres, network)
+def accept_ends(edge, messages, centres, constants):
+    """Move these ends along the difference of the messages; must follow ``offer_ends``."""
+    for side in range(2):
+        node = constants.edges[edge, side]
+        if node >= 0:
+            accept(edge, node, messages, 0, centres, constants)
 
 
 @njit(cache=True, nogil=True)

@@ -18,6 +18,7 @@ from numba.extending import overload
 from adfs.kernels import convex, edge
 from adfs.kernels.edge import LINE
 from adfs.kernels.memory import prefetch
+from adfs.kernels.queues import Sequence
 from adfs.kernels.rows import prefetch_row
 from adfs.kernels.timing import leave
 
@@ -32,7 +33,7 @@ class Smooth(NamedTuple):
 
     lines: np.ndarray
     centres: edge.Centres
-    network: edge.Network
+    constants: edge.RunConstants
     decay: NamedTuple
 
 
@@ -41,7 +42,10 @@ class Convex(NamedTuple):
 
     lines: np.ndarray
     pairs: np.ndarray
-    network: convex.ConvexNetwork
+    constants: convex.ConvexConstants
+
+
+NO_SEQUENCE = Sequence(0.0, 0.0, 0.0)  # of Algorithm 1, whose events have no weights
 
 
 class Queue(NamedTuple):
@@ -57,7 +61,7 @@ class Queue(NamedTuple):
     growth: np.ndarray
 
 
-class Hands(NamedTuple):
+class NodeClocks(NamedTuple):
     """Idealized time of each node (`adfs.schedule.clock.Clock`)."""
 
     kind: int
@@ -68,7 +72,7 @@ class Hands(NamedTuple):
     waiting: np.ndarray
 
 
-class Desk(NamedTuple):
+class Mailbox(NamedTuple):
     """Where messages are written and read: two rows a node, the edge's first end's on top."""
 
     status: np.ndarray
@@ -76,34 +80,41 @@ class Desk(NamedTuple):
 
 
 def _smooth_local(work, queue, k, node, rows):
-    row = work.network.offsets[node] + queue.sample[k]
+    row = work.constants.offsets[node] + queue.sample[k]
     edge.local_update(
-        queue.when[k], node, row, rows, work.lines, work.centres, work.network, work.decay
+        queue.when[k], node, row, rows, work.lines, work.centres, work.constants, work.decay
     )
 
 
 def _convex_local(work, queue, k, node, rows):
-    row = work.network.offsets[node] + queue.sample[k]
+    row = work.constants.offsets[node] + queue.sample[k]
     convex.local_update(
-        queue.a[k], queue.growth[k], node, row, rows, work.lines, work.pairs, work.network
+        queue.a[k], queue.growth[k], node, row, rows, work.lines, work.pairs, work.constants
     )
 
 
 def _smooth_offer(work, queue, k, node, messages, slot):
-    edge.offer(queue.when[k], node, work.centres, work.network, work.decay, messages, slot)
+    edge.offer(queue.when[k], node, work.centres, work.constants, work.decay, messages, slot)
 
 
 def _convex_offer(work, queue, k, node, messages, slot):
-    convex.offer(queue.growth[k], node, work.pairs, work.network, messages, slot)
+    convex.offer(queue.growth[k], node, work.pairs, work.constants, messages, slot)
 
 
 def _smooth_accept(work, queue, k, node, messages, slot):
-    edge.accept(queue.which[k], node, messages, slot, work.centres, work.network)
+    edge.accept(queue.which[k], node, messages, slot, work.centres, work.constants)
 
 
 def _convex_accept(work, queue, k, node, messages, slot):
     convex.accept(
-        queue.a[k], queue.growth[k], queue.which[k], node, messages, slot, work.pairs, work.network
+        queue.a[k],
+        queue.growth[k],
+        queue.which[k],
+        node,
+        messages,
+        slot,
+        work.pairs,
+        work.constants,
     )
 
 
@@ -150,18 +161,18 @@ def find_turn(node, queue):
 
 
 @njit(cache=True, _nrt=False, nogil=True)
-def begin(queue, desk):
+def begin(queue, mailbox):
     """Let every node run from the start of its queue."""
-    for node in range(desk.status.size):
+    for node in range(mailbox.status.size):
         find_turn(node, queue)
-        desk.status[node] = RUN
+        mailbox.status[node] = RUN
 
 
 @njit(cache=True, _nrt=False, nogil=True)
-def run_node(node, work, rows, queue, hands):
+def run_node(node, work, rows, queue, clocks):
     """Local updates of a node up to its next exchange; whether there is one."""
     last = queue.first[node + 1]
-    step, first_row = hands.step[node], work.network.offsets[node]
+    step, first_row = clocks.step[node], work.constants.offsets[node]
     lines_at = work.lines.ctypes.data
     for k in range(queue.head[node], queue.turn[node]):
         if k + AHEAD < last and queue.which[k + AHEAD] < 0:
@@ -169,65 +180,65 @@ def run_node(node, work, rows, queue, hands):
             prefetch(np.uintp(lines_at + row * (LINE * 8)))
             prefetch_row(rows, row)
         local(work, queue, k, node, rows)
-        hands.finish[node] += step
-        hands.busy[node] += step
+        clocks.finish[node] += step
+        clocks.busy[node] += step
     queue.head[node] = queue.turn[node]
     return queue.head[node] < last
 
 
 @njit(cache=True, _nrt=False, nogil=True)
-def settle(node, work, queue, hands, desk):
-    """Finish the exchange at which a node stands; both messages are on its desk."""
-    k, width = queue.head[node], desk.messages.shape[1] - 1
+def settle(node, work, queue, clocks, mailbox):
+    """Finish the exchange at which a node stands; both messages are on its mailbox."""
+    k, width = queue.head[node], mailbox.messages.shape[1] - 1
     which = queue.which[k]
-    side = 0 if work.network.edges[which, 0] == node else 1
-    accept(work, queue, k, node, desk.messages, 2 * node)
-    mine, other = hands.finish[node], desk.messages[2 * node + 1 - side, width]
+    side = 0 if work.constants.edges[which, 0] == node else 1
+    accept(work, queue, k, node, mailbox.messages, 2 * node)
+    mine, other = clocks.finish[node], mailbox.messages[2 * node + 1 - side, width]
     ready = max(mine, other)
-    end, _ = leave(hands.kind, mine, other, hands.tau[which])
-    hands.finish[node] = end
-    hands.waiting[node] += ready - mine
-    hands.busy[node] += end - ready
+    end, _ = leave(clocks.kind, mine, other, clocks.tau[which])
+    clocks.finish[node] = end
+    clocks.waiting[node] += ready - mine
+    clocks.busy[node] += end - ready
     queue.head[node] = k + 1
     find_turn(node, queue)
-    desk.status[node] = RUN
+    mailbox.status[node] = RUN
 
 
 @njit(cache=True, _nrt=False, nogil=True)
-def reach_exchange(node, work, queue, hands, desk):
+def reach_exchange(node, work, queue, clocks, mailbox):
     """Write a node's message; if its peer is on this rank and there already, finish both ends."""
-    k, width = queue.head[node], desk.messages.shape[1] - 1
+    k, width = queue.head[node], mailbox.messages.shape[1] - 1
     which = queue.which[k]
-    side = 0 if work.network.edges[which, 0] == node else 1
+    side = 0 if work.constants.edges[which, 0] == node else 1
     slot = 2 * node + side
-    offer(work, queue, k, node, desk.messages, slot)
-    desk.messages[slot, width] = hands.finish[node]
-    peer = work.network.edges[which, 1 - side]
+    offer(work, queue, k, node, mailbox.messages, slot)
+    mailbox.messages[slot, width] = clocks.finish[node]
+    peer = work.constants.edges[which, 1 - side]
     if peer < 0:
-        desk.status[node] = POST
-    elif desk.status[peer] != BESIDE or queue.which[queue.head[peer]] != which:
-        desk.status[node] = BESIDE
+        mailbox.status[node] = POST
+    elif mailbox.status[peer] != BESIDE or queue.which[queue.head[peer]] != which:
+        mailbox.status[node] = BESIDE
     else:
         for column in range(width + 1):
-            desk.messages[2 * peer + side, column] = desk.messages[slot, column]
-            desk.messages[2 * node + 1 - side, column] = desk.messages[
+            mailbox.messages[2 * peer + side, column] = mailbox.messages[slot, column]
+            mailbox.messages[2 * node + 1 - side, column] = mailbox.messages[
                 2 * peer + 1 - side, column
             ]  # fmt: skip
-        settle(node, work, queue, hands, desk)
-        settle(peer, work, queue, hands, desk)
+        settle(node, work, queue, clocks, mailbox)
+        settle(peer, work, queue, clocks, mailbox)
 
 
 @njit(cache=True, _nrt=False, nogil=True)
-def advance(work, rows, queue, hands, desk):
+def advance(work, rows, queue, clocks, mailbox):
     """Run every node until it stands before a message or at its end; return how many moved."""
     moved, before = 0, -1
     while moved > before:
         before = moved
-        for node in range(desk.status.size):
-            while desk.status[node] == RUN:
+        for node in range(mailbox.status.size):
+            while mailbox.status[node] == RUN:
                 moved += 1
-                if run_node(node, work, rows, queue, hands):
-                    reach_exchange(node, work, queue, hands, desk)
+                if run_node(node, work, rows, queue, clocks):
+                    reach_exchange(node, work, queue, clocks, mailbox)
                 else:
-                    desk.status[node] = DONE
+                    mailbox.status[node] = DONE
     return moved

@@ -4,6 +4,7 @@ import os
 import signal
 import time
 import traceback
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any, NoReturn
 
@@ -17,7 +18,8 @@ from adfs.launch.library import library_of, start_mpi
 from adfs.launch.watch import Watch
 
 BAD_INPUT, FAILED = 2, 1
-PATIENCE = 0.1  # seconds of polling, after which a rank that waits leaves the core to others
+SPINNING = 0.1  # seconds of polling, after which a rank that waits leaves the core to others
+WORK = 0.1  # seconds of a poll, beyond which this rank was at work itself
 NAP = 0.001
 
 
@@ -42,8 +44,10 @@ class World:
         A duplicate of the world's communicator: our messages meet no other's.
     library : str
         Name and version of the MPI library.
-    limit : float or None
-        Seconds that a gather may take before the job ends; None while ranks read their data.
+    sums, beats, messages : mpi4py.MPI.Comm
+        Three more, for sums over all nodes, heartbeats, and messages between nodes.
+    timeout : float or None
+        Seconds that a wait may take before the job ends; None while ranks read their data.
 
     Examples
     --------
@@ -55,9 +59,10 @@ class World:
     def __init__(self, mpi: Any, watch: Watch) -> None:
         self.mpi, self.watch = mpi, watch
         self.comm = mpi.COMM_WORLD.Dup()
+        self.sums, self.beats, self.messages = (self.comm.Dup() for _ in range(3))
         self.rank, self.size = int(self.comm.rank), int(self.comm.size)
         self.library = library_of(mpi)
-        self.limit: float | None = None
+        self.timeout: float | None = None
         watch.tell(rank=self.rank, size=self.size)
 
     @classmethod
@@ -76,27 +81,46 @@ class World:
         An item is whatever JSON knows, with NumPy arrays in it, which keep their bits and may
         differ in size from rank to rank.
         """
+        if self.size == 1:
+            return [unpack(pack(item))]
         mine = pack(item)
         sizes = np.empty(self.size, np.int64)
-        self.wait(self.comm.Iallgather(np.array([mine.size]), sizes))
+        self._complete(self.comm.Iallgather(np.array([mine.size]), sizes))
         ends = np.cumsum(sizes)
         everything = np.empty(ends[-1], np.uint8)
         target = [everything, sizes, ends - sizes, self.mpi.BYTE]
-        self.wait(self.comm.Iallgatherv([mine, self.mpi.BYTE], target))
+        self._complete(self.comm.Iallgatherv([mine, self.mpi.BYTE], target))
         return [unpack(part) for part in np.split(everything, ends[:-1])]
 
-    def wait(self, request: Any) -> None:
-        """Poll a request until it is done, so that signals are heard meanwhile."""
-        since = time.monotonic()
-        while not request.Test():
-            waited = time.monotonic() - since
-            if self.limit is not None and waited > self.limit:
-                what = f"has waited {self.limit:g} s for the other ranks; one of them hangs"
-                self.abort(sentence(self.watch.facts, what))
-            if waited < PATIENCE:
+    def _complete(self, request: Any) -> None:
+        self.wait(lambda: bool(request.Test()), lambda: "the other ranks; one of them hangs")
+
+    def wait(
+        self,
+        there: Callable[[], bool],
+        what: Callable[[], str],
+        progress: Callable[[], int] | None = None,
+    ) -> None:
+        """Poll until something is there: the one place where a rank waits for others.
+
+        Signals are noticed between two polls. The job ends with a message when ``timeout`` seconds
+        have passed without ``progress``; a poll that took long was work of this rank, no waiting.
+        """
+        since = before = time.monotonic()
+        seen = None if progress is None else progress()
+        while not there():
+            now = time.monotonic()
+            moved = progress is not None and progress() != seen
+            if moved or now - before > WORK:
+                since, seen = now, None if progress is None else progress()
+            if self.timeout is not None and now - since > self.timeout:
+                words = f"has waited {self.timeout:g} s for {what()}"
+                self.abort(sentence(self.watch.facts, words))
+            if now - since < SPINNING:
                 give_way()
             else:
                 time.sleep(NAP)
+            before = time.monotonic()
 
     def abort(self, text: str, code: int = FAILED) -> NoReturn:
         """Say one sentence and end all ranks of the job."""
@@ -115,14 +139,19 @@ class World:
         trace: TracebackType | None,
     ) -> None:
         if error is None or self.size == 1 or is_agreed(error):
-            self.comm.Free()
+            self.close()
             self.mpi.Finalize()
         elif isinstance(error, Exception):
-            self._fall(error)
+            self.fall(error)
         else:
             self.abort(str(error) or type(error).__name__, _exit_code(error))
 
-    def _fall(self, error: Exception) -> NoReturn:
+    def close(self) -> None:
+        """Give the communicators back."""
+        for comm in (self.sums, self.beats, self.messages, self.comm):
+            comm.Free()
+
+    def fall(self, error: Exception) -> NoReturn:
         """End the job because of an error that only this rank has met."""
         if isinstance(error, OSError) and error.strerror:
             what = f"{error.filename or 'a file'} cannot be used: {error.strerror}; check the path."

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from adfs.distributed.spans import KINDS
 from adfs.plots.timeline import BLUE, GREY, HALF, INK
+from adfs.runtime.spans import KINDS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from adfs.distributed.execution import Execution
+    from adfs.runtime.execution import Execution
 
 Vector = NDArray[np.float64]
 Span = tuple[str, float, float]
@@ -145,7 +145,7 @@ def name_of(rank: Execution) -> str:
 
     Examples
     --------
-    >>> from adfs.distributed.execution import Execution
+    >>> from adfs.runtime.execution import Execution
     >>> name_of(Execution(0, [0, 1], {})), name_of(Execution(1, [3], {}))
     ('rank 0 (nodes 0, 1)', 'rank 1 (node 3)')
     >>> name_of(Execution(2, [4, 5, 6, 7, 9], {}))

@@ -17,9 +17,9 @@ from typing import NamedTuple
 import numpy as np
 
 from adfs.kernels import certificate
+from adfs.network import Ask, Part, Steps
 from adfs.problems.finite_sum import Problem
 from adfs.problems.shards import Vector
-from adfs.problems.sums import Ask, Part, Steps, alone
 
 
 class Certificate(NamedTuple):
@@ -35,28 +35,53 @@ class Certificate(NamedTuple):
 
 
 def certify(problem: Problem, theta: Vector, duals: Vector | None = None) -> Certificate:
-    """Certificate of ``theta``, with dual coefficients (one a sample) if there are any.
+    """Certificate of ``theta``, with dual coefficients (one per sample here) if there are any.
 
     A model that is no longer a number has neither objective nor bound: both are nan.
     """
     if not np.isfinite(theta).all():
         return Certificate(math.nan, math.nan)
     if duals is None:
-        objective, gradient = problem.objective_and_gradient(theta)
-        return Certificate(objective, certificate.square(gradient) / (2.0 * problem.total_sigma))
-    if not theta.any() and not duals.any():
-        return alone(zero_steps(problem))
+        return problem.network.run(gradient_steps(problem, [theta]))[0]
+    if not any(problem.network.gather(bool(theta.any() or duals.any()))):
+        return problem.network.run(zero_steps(problem))
     own = lambda node: duals[problem.node_rows(node)]  # noqa: E731
-    return alone(certificate_steps(problem, [theta], own, problem.total_sigma))[0]
+    return problem.network.run(certificate_steps(problem, [theta], own))[0]
+
+
+def gradient_steps(problem: Problem, thetas: list[Vector]) -> Steps[list[Certificate]]:
+    """A certificate for each of ``thetas`` from the gradient alone: ``|grad F|^2 / (2 sigma)``."""
+    finite = [bool(np.isfinite(theta).all()) for theta in thetas]
+    width = problem.n_features + 1
+    total, _ = yield Ask(width * len(thetas), 0, _gradients(problem, thetas, finite))
+    sigma, found = problem.total_sigma, []
+    for k, theta in enumerate(thetas):
+        row = total[k * width : (k + 1) * width]
+        objective = float(row[-1]) + 0.5 * sigma * certificate.square(theta)
+        slope = row[:-1] + sigma * theta
+        gap = certificate.square(slope) / (2.0 * sigma)
+        found.append(Certificate(objective, gap) if finite[k] else Certificate(math.nan, math.nan))
+    return found
+
+
+def _gradients(problem: Problem, thetas: list[Vector], finite: list[bool]) -> Iterator[Part]:
+    """Each node's gradient and losses for all of ``thetas``."""
+    for own in range(len(problem.nodes)):
+        row = np.zeros((len(thetas), problem.n_features + 1))
+        for k, theta in enumerate(thetas):
+            if finite[k]:
+                row[k, -1] = certificate.objective_gradient(
+                    problem.loss.code, problem.rows, problem.labels, problem.weights,
+                    problem.offsets[own], problem.offsets[own + 1], theta, row[k],
+                )  # fmt: skip
+        yield Part(row.reshape(-1), ())
 
 
 def certificate_steps(
-    problem: Problem, thetas: list[Vector], duals: Callable[[int], Vector], sigma: float
+    problem: Problem, thetas: list[Vector], duals: Callable[[int], Vector]
 ) -> Steps[list[Certificate]]:
-    """A certificate for each of ``thetas``, with dual coefficients asked for node by node.
-
-    ``problem`` may be a part of the whole: ``sigma`` is the total over all nodes.
-    """
+    """A certificate for each of ``thetas``, with dual coefficients asked for node by node."""
+    sigma = problem.total_sigma
     finite = [bool(np.isfinite(theta).all()) for theta in thetas]
     width, n_values = 2 * problem.n_features * len(thetas), 2 * len(thetas)
     total, values = yield Ask(width, n_values, _passes(problem, thetas, finite, duals))
@@ -73,7 +98,7 @@ def _passes(
     problem: Problem, thetas: list[Vector], finite: list[bool], duals: Callable[[int], Vector]
 ) -> Iterator[Part]:
     """Each node's sums for all of ``thetas``; nothing is summed where one is not finite."""
-    for node in range(problem.n_nodes):
+    for node in problem.nodes.tolist():
         row = np.zeros((len(thetas), 2, problem.n_features))
         values = [0.0] * (2 * len(thetas))
         own = duals(node)
@@ -94,7 +119,7 @@ def zero_steps(problem: Problem) -> Steps[Certificate]:
 
 
 def _at_zero(problem: Problem) -> Iterator[Part]:
-    for node in range(problem.n_nodes):
+    for node in problem.nodes.tolist():
         rows = problem.node_rows(node)
         losses, gaps = certificate.gap_at_zero(
             problem.loss.code, problem.labels, problem.weights, problem.squared_norms,
@@ -115,11 +140,10 @@ def node_pass(
     problem: Problem, node: int, theta: Vector, duals: Vector
 ) -> tuple[float, float, Vector, Vector]:
     """One node's sums: losses, Fenchel gaps, ``sum c x`` and ``sum w l' x``."""
-    first, last = problem.offsets[node], problem.offsets[node + 1]
-    sums = np.zeros((1, 2 * problem.n_features))
+    rows, sums = problem.node_rows(node), np.zeros((1, 2 * problem.n_features))
     losses, gaps = certificate.gap_pass(
         problem.loss.code, problem.rows, problem.labels, problem.weights,
-        first, last, theta, duals, sums,
+        rows.start, rows.stop, theta, duals, sums,
     )  # fmt: skip
     return losses, gaps, sums[0, ::2], sums[0, 1::2]
 

@@ -1,16 +1,12 @@
 """Smoothness of samples and nodes, and the condition numbers of the paper's introduction."""
 
-import functools
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from adfs.errors import ParameterError
-from adfs.losses import names
-from adfs.problems.shards import Rows, Vector, slice_rows
+from adfs.problems.shards import Vector, slice_rows
 from adfs.threads import one_blas_thread
 
 if TYPE_CHECKING:
@@ -20,63 +16,60 @@ GRAM_LIMIT = 500
 GRAM_BLOCK = 4096
 
 
-@dataclass(frozen=True)
 class Conditioning:
     """What the rates of the paper depend on.
 
-    What there is one of a sample is made node by node, when asked for, to save memory.
+    Numbers per node are known of all nodes, numbers per sample of the nodes in this process; those
+    are made node by node, when asked for, to save memory.
+
+    Attributes
+    ----------
+    sigma : array of shape (n_nodes,)
+    total_smoothness : array of shape (n_nodes,)
+        ``sum_j L_ij``.
+    importance_sums : array of shape (n_nodes,)
+        ``S_i = sum_j sqrt(1 + L_ij / sigma_i)``.
+    live_counts : array of shape (n_nodes,)
+        Number of samples inside the augmented graph.
     """
 
-    squared_norms: Vector
-    offsets: NDArray[np.int64]
-    sigma: Vector
-    rows: Rows
-    weights: Vector
-    max_curvature: float
-    n_features: int
+    def __init__(self, problem: "Problem") -> None:
+        self.squared_norms, self.weights = problem.squared_norms, problem.weights
+        self.offsets, self.rows, self.sigma = problem.offsets, problem.rows, problem.sigma
+        self.max_curvature, self.n_features = problem.loss.max_curvature, problem.n_features
+        self.network = network = problem.network
+        self._batch_smoothness: Vector | None = None
+        own = [self._measured(int(node)) for node in network.nodes]
+        totals, sums, counts = (np.array(numbers) for numbers in zip(*own, strict=True))
+        self.total_smoothness: Vector = network.facts(totals)
+        self.importance_sums: Vector = network.facts(sums)
+        self.live_counts: NDArray[np.int64] = network.facts(counts)
 
-    @classmethod
-    def of(cls, problem: "Problem") -> "Conditioning":
-        """Condition numbers of a problem with a smooth loss."""
-        loss = problem.loss
-        if not loss.smooth:
-            raise ParameterError(
-                f"loss {loss.name!r} is not smooth, so it has no condition number; choose one of "
-                f"{', '.join(names(smooth=True))}, or NonSmoothParameters instead of Parameters."
-            )
-        return cls(
-            problem.squared_norms, problem.offsets, problem.sigma, problem.rows, problem.weights,
-            loss.max_curvature, problem.n_features,
-        )  # fmt: skip
+    def _measured(self, node: int) -> tuple[float, float, int]:
+        smoothness = self.smoothness(node)
+        with np.errstate(over="ignore"):  # told where parameters are chosen
+            importance = self.importance(node).sum()
+        return float(smoothness.sum()), float(importance), int(np.count_nonzero(smoothness))
+
+    def _rows_of(self, node: int) -> slice:
+        own = self.network.here[node]
+        return slice(int(self.offsets[own]), int(self.offsets[own + 1]))
 
     def smoothness(self, node: int) -> Vector:
-        """``L_ij = w l''max |x|^2`` of a node's samples, 0 outside the augmented graph."""
-        rows = slice(self.offsets[node], self.offsets[node + 1])
+        """``L_ij = w l''max |x|^2`` of the samples of a node that is here.
+
+        0 outside the augmented graph.
+        """
+        rows = self._rows_of(node)
         smoothness: Vector = self.max_curvature * self.weights[rows] * self.squared_norms[rows]
         return smoothness
 
     def importance(self, node: int) -> Vector:
-        """``sqrt(1 + L_ij / sigma_i)`` of a node's samples, 0 outside the augmented graph."""
+        """``sqrt(1 + L_ij / sigma_i)`` of the same samples, 0 outside the augmented graph."""
         smoothness = self.smoothness(node)
         values: Vector = np.sqrt(1.0 + smoothness / self.sigma[node])
         values[smoothness == 0.0] = 0.0
         return values
-
-    @functools.cached_property
-    def total_smoothness(self) -> Vector:
-        """``sum_j L_ij`` for each node."""
-        return np.array([self.smoothness(node).sum() for node in range(len(self.sigma))])
-
-    @functools.cached_property
-    def importance_sums(self) -> Vector:
-        """``S_i = sum_j sqrt(1 + L_ij / sigma_i)`` for each node."""
-        return np.array([self.importance(node).sum() for node in range(len(self.sigma))])
-
-    @functools.cached_property
-    def live_counts(self) -> NDArray[np.int64]:
-        """Number of samples of each node inside the augmented graph."""
-        counts = [np.count_nonzero(self.smoothness(node)) for node in range(len(self.sigma))]
-        return np.array(counts, dtype=np.int64)
 
     @property
     def kappa(self) -> Vector:
@@ -88,23 +81,34 @@ class Conditioning:
         """Stochastic condition number ``max_i kappa_i``."""
         return float(np.max(self.kappa))
 
-    @functools.cached_property
     def batch_smoothness(self) -> Vector:
-        """``lambda_max(B_i)`` for each node, ``B_i = l''max sum_j w_ij x_ij x_ij^T``."""
+        """``lambda_max(B_i)`` for each node, ``B_i = l''max sum_j w_ij x_ij x_ij^T``.
+
+        An eigenvalue per node, computed once; with ranks, all have to call it the first time.
+        """
+        if self._batch_smoothness is None:
+            self._batch_smoothness = self.network.facts(self.network.attempt(self._top_eigenvalues))
+        return self._batch_smoothness
+
+    def _top_eigenvalues(self) -> Vector:
         with one_blas_thread():
-            return np.array([self._top_eigenvalue(node) for node in range(len(self.sigma))])
+            return np.array([self._top_eigenvalue(int(node)) for node in self.network.nodes])
 
     @property
+    def batches_are_known(self) -> bool:
+        """Whether `batch_smoothness` was computed already."""
+        return self._batch_smoothness is not None
+
     def kappa_b(self) -> float:
         """Batch condition number ``max_i (sigma_i + lambda_max(B_i)) / sigma_i``."""
-        return float(np.max(1.0 + self.batch_smoothness / self.sigma))
+        return float(np.max(1.0 + self.batch_smoothness() / self.sigma))
 
     def gram(self, node: int) -> Vector:
         """``B_i`` as a (d, d) matrix, summed over blocks of rows."""
         total = np.zeros((self.n_features, self.n_features))
-        first, last = int(self.offsets[node]), int(self.offsets[node + 1])
-        for start in range(first, last, GRAM_BLOCK):
-            block = _scaled_rows(self, start, min(last, start + GRAM_BLOCK))
+        rows = self._rows_of(node)
+        for start in range(rows.start, rows.stop, GRAM_BLOCK):
+            block = _scaled_rows(self, slice(start, min(rows.stop, start + GRAM_BLOCK)))
             product = block.T @ block
             total += product.toarray() if sp.issparse(product) else product
         return total
@@ -112,7 +116,7 @@ class Conditioning:
     def _top_eigenvalue(self, node: int) -> float:
         if self.n_features <= GRAM_LIMIT:
             return float(np.linalg.eigvalsh(self.gram(node))[-1])
-        block = _scaled_rows(self, int(self.offsets[node]), int(self.offsets[node + 1]))
+        block = _scaled_rows(self, self._rows_of(node))
         if min(block.shape) <= GRAM_LIMIT:
             small = block @ block.T if block.shape[0] <= block.shape[1] else block.T @ block
             small = small.toarray() if sp.issparse(small) else small
@@ -120,10 +124,10 @@ class Conditioning:
         return _power_bound(block)
 
 
-def _scaled_rows(conditioning: Conditioning, first: int, last: int) -> Any:
+def _scaled_rows(conditioning: Conditioning, rows: slice) -> Any:
     """Rows ``sqrt(l''max w) x`` of a range, dense or CSR as they are stored."""
-    scale = np.sqrt(conditioning.max_curvature * conditioning.weights[first:last])
-    block = slice_rows(conditioning.rows, conditioning.n_features, first, last)
+    scale = np.sqrt(conditioning.max_curvature * conditioning.weights[rows])
+    block = slice_rows(conditioning.rows, conditioning.n_features, rows.start, rows.stop)
     return sp.diags(scale) @ block if sp.issparse(block) else block * scale[:, None]
 
 

@@ -11,7 +11,7 @@ from adfs.problems.shards import Vector
 
 
 class DualPoint(NamedTuple):
-    """Predictions ``x . theta``, duals ``c = w l'``, and ``sum_j c x`` for each node."""
+    """Predictions ``x . theta``, duals ``c = w l'``, and ``sum_j c x`` for each node here."""
 
     scores: Vector
     duals: Vector
@@ -20,12 +20,12 @@ class DualPoint(NamedTuple):
 
 def dual_point(problem: Problem, theta: Vector) -> DualPoint:
     """``c = w l'(x . theta)``; where the loss is not smooth, the subgradient nearest to zero."""
-    scores, duals = np.empty(problem.n_samples), np.empty(problem.n_samples)
-    certificate.predictions(problem.rows, theta, 0, problem.n_samples, scores)
-    sums = np.zeros((problem.n_nodes, problem.n_features))
-    for node in range(problem.n_nodes):
+    scores, duals = np.empty(problem.n_rows), np.empty(problem.n_rows)
+    certificate.predictions(problem.rows, theta, 0, problem.n_rows, scores)
+    sums = np.zeros((len(problem.nodes), problem.n_features))
+    for own in range(len(problem.nodes)):
         certificate.dual_sum(
             problem.loss.code, problem.rows, problem.labels, problem.weights,
-            problem.offsets[node], problem.offsets[node + 1], scores, duals, sums[node],
+            problem.offsets[own], problem.offsets[own + 1], scores, duals, sums[own],
         )  # fmt: skip
     return DualPoint(scores, duals, sums)

@@ -1,5 +1,6 @@
 """The problem of equation (1): regularised losses summed over samples that live on many nodes."""
 
+import copy
 import functools
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -10,11 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 from adfs.errors import DataError, GraphError, ParameterError
 from adfs.graphs.topology import Topology
 from adfs.kernels import certificate
-from adfs.losses import Loss, get_loss
+from adfs.losses import Loss, get_loss, names
+from adfs.network import Network, connect
 from adfs.problems.conditioning import Conditioning
-from adfs.problems.labels import encode
+from adfs.problems.labels import classes_of, encode
 from adfs.problems.reach import Reach
-from adfs.problems.shards import Vector, join_shards
+from adfs.problems.shards import Joined, Vector, join_shards
 
 if TYPE_CHECKING:
     from adfs.problems.optimum import Optimum
@@ -26,16 +28,41 @@ NOTHING_LIVE = "All rows are zero or have weight zero, so nothing can be learnt;
 class Problem:
     """``F(theta) = sum_i [ sum_j w_ij l(x_ij . theta, y_ij) + sigma_i / 2 |theta|^2 ]``: sums.
 
+    It holds the rows of the nodes in this process, which are all of them unless ``engine="mpi"``,
+    and a few numbers about every node. Attributes never communicate. With ``engine="mpi"`` the
+    constructor and the methods that sum over nodes (`objective`, `gradient`) are called on all
+    ranks.
+
     Parameters
     ----------
     shards : sequence of (X, y) or (X, y, weights)
-        One for each node; X dense or sparse, float32 or float64. Shards that are consecutive views
-        of one array (as `adfs.partition` makes them) are not copied.
+        One for each node here; X dense or sparse, float32 or float64. Shards that are consecutive
+        views of one array (as `adfs.partition` makes them) are not copied.
     loss : str
-    sigma : float or one a node
+    sigma : float or one per node of the graph
         Regularisation, > 0. The total is the sum over nodes.
     topology : Topology, optional
         The communication graph; the most square grid by default.
+    nodes : sequence of int, optional
+        With ``engine="mpi"``, the numbers of the nodes whose shards these are, ascending;
+        consecutive over the ranks by default.
+    engine : {"local", "mpi"}
+    network : Network, optional
+        In place of ``topology``, ``nodes`` and ``engine``.
+
+    Attributes
+    ----------
+    n_nodes, n_samples, n_features : int
+        Of all nodes together.
+    n_numbers : int
+        Numbers stored for the features of all samples: all of them, or those that are not zero.
+    sizes : array of shape (n_nodes,)
+        Samples of each node.
+    sigma : array of shape (n_nodes,)
+    nodes : array
+        Nodes in this process; the arrays below have their rows only.
+    rows, labels, weights, squared_norms, offsets
+        Samples of these nodes, one node after another.
 
     Examples
     --------
@@ -54,30 +81,66 @@ class Problem:
         loss: str | Loss = "logistic",
         sigma: ArrayLike = 1.0,
         topology: Topology | None = None,
+        nodes: Sequence[int] | None = None,
+        engine: str = "local",
+        network: Network | None = None,
     ) -> None:
-        joined = join_shards(shards)
         self.loss = get_loss(loss)
-        self.rows = joined.rows
-        self.offsets = joined.offsets
-        self.weights = joined.weights
-        self.n_nodes = len(joined.offsets) - 1
-        self.n_samples = int(joined.offsets[-1])
+        self.network = network = network or connect(engine, topology, len(shards), nodes)
+        self.topology, self.nodes = network.topology, network.nodes
+        self.n_nodes = self.topology.n_nodes
+        joined = network.attempt(lambda: _joined(shards, network))
+        self.rows, self.offsets, self.weights = joined.rows, joined.offsets, joined.weights
         self.n_features = joined.n_features
-        self.labels, self.classes = encode(joined.targets, self.loss)
-        self.sigma = _checked_sigma(sigma, self.n_nodes)
-        self.topology = _checked_topology(topology, self.n_nodes)
-        self._measure_rows()
-        if not self.live.any():
+        self._require_one_width()
+        self.classes = classes_of(joined.targets, self.loss, network)
+        self.labels = network.attempt(lambda: encode(joined.targets, self.loss, self.classes))
+        self.sigma = network.attempt(lambda: _checked_sigma(sigma, self.n_nodes))
+        self.sizes: NDArray[np.int64] = network.facts(np.diff(self.offsets))
+        self.n_samples = int(self.sizes.sum())
+        self.n_numbers = sum(network.gather(int(self.rows.values.size)))
+        network.attempt(self._measure_rows)
+        if not any(network.gather(bool(self.live.any()))):
             raise DataError(NOTHING_LIVE)
+        self._measure_nodes()
+
+    def _require_one_width(self) -> None:
+        """Refuse shards of ranks that do not have the same columns."""
+        widths = self.network.gather(self.n_features)
+        if len(set(widths)) > 1:
+            raise DataError(
+                f"The shards of rank 0 have {widths[0]} features but those of another rank have "
+                f"{next(w for w in widths if w != widths[0])}; all shards need the same columns."
+            )
 
     def _measure_rows(self) -> None:
-        self.squared_norms = np.empty(self.n_samples)
-        certificate.squared_norms(self.rows, 0, self.n_samples, self.squared_norms)
+        self.squared_norms = np.empty(self.n_rows)
+        certificate.squared_norms(self.rows, 0, self.n_rows, self.squared_norms)
         if not np.isfinite(self.squared_norms).all():
             raise DataError(
                 f"Row {int(np.argmin(np.isfinite(self.squared_norms)))} has a squared norm beyond "
                 "1e308; scale the features."
             )
+
+    def _measure_nodes(self) -> None:
+        """What theory needs to know about every node: a few numbers each."""
+        self._conditioning = Conditioning(self) if self.loss.smooth else None
+        self._reach = None if self.loss.smooth else Reach(self)
+
+    def with_targets(self, labels: Vector, weights: Vector) -> "Problem":
+        """The same rows with other coded labels and other weights; called on all ranks."""
+        other = copy.copy(self)
+        other.__dict__.pop("_optimum", None)
+        other.labels = np.ascontiguousarray(labels)
+        if any(self.network.gather(not np.array_equal(weights, self.weights))):
+            other.weights = np.ascontiguousarray(weights)
+            other._measure_nodes()
+        return other
+
+    @property
+    def n_rows(self) -> int:
+        """Samples of the nodes in this process."""
+        return int(self.offsets[-1])
 
     @property
     def live(self) -> NDArray[np.bool_]:
@@ -85,31 +148,45 @@ class Problem:
         return (self.squared_norms > 0.0) & (self.weights > 0.0)
 
     @property
-    def n_numbers(self) -> int:
-        """Numbers stored for the features: all of them, or those that are not zero."""
-        return int(self.rows.values.size)
+    def numbers_per_row(self) -> float:
+        """Numbers stored for the features of a sample, in the mean."""
+        return self.n_numbers / self.n_samples
 
     def node_rows(self, node: int) -> slice:
-        """Rows of a node among all rows."""
-        return slice(int(self.offsets[node]), int(self.offsets[node + 1]))
+        """Rows of a node that is here."""
+        own = self.network.here[node]
+        return slice(int(self.offsets[own]), int(self.offsets[own + 1]))
+
+    @property
+    def own_sigma(self) -> Vector:
+        """``sigma_i`` of the nodes in this process."""
+        own: Vector = self.sigma[self.nodes]
+        return own
 
     @property
     def total_sigma(self) -> float:
         """``sum_i sigma_i``, scikit-learn's ``1 / C``."""
         return float(np.sum(self.sigma))
 
-    @functools.cached_property
+    @property
     def conditioning(self) -> Conditioning:
         """Smoothness and condition numbers."""
-        return Conditioning.of(self)
+        if self._conditioning is None:
+            raise ParameterError(
+                f"loss {self.loss.name!r} is not smooth, so it has no condition number; choose one "
+                f"of {', '.join(names(smooth=True))}, or NonSmoothParameters instead of Parameters."
+            )
+        return self._conditioning
 
-    @functools.cached_property
+    @property
     def reach(self) -> Reach:
         """How far the samples' duals can move a model."""
-        return Reach.of(self)
+        if self._reach is None:
+            self._reach = Reach(self)
+        return self._reach
 
     def sums_at_zero(self) -> Iterator[NDArray[np.float64]]:
-        """``sum_j c_ij x_ij`` of every node, for the duals that belong to the model 0.
+        """``sum_j c_ij x_ij`` of every node of the graph, for the duals that belong to the model 0.
 
         In blocks of columns, so that nobody has to hold all nodes' at once.
         """
@@ -117,31 +194,36 @@ class Problem:
 
         sums = dual_point(self, np.zeros(self.n_features)).sums
         for first in range(0, self.n_features, COLUMNS_AT_ONCE):
-            yield sums[:, first : first + COLUMNS_AT_ONCE].copy()
-
-    def sum_over_nodes(self, rows: NDArray[np.float64]) -> Vector:
-        """Sum of one row a node, added in node order."""
-        total = np.zeros(rows.shape[1])
-        for row in rows:
-            total += row
-        return total
+            yield self.network.facts(sums[:, first : first + COLUMNS_AT_ONCE].copy())
 
     def objective(self, theta: ArrayLike) -> float:
-        """``F(theta)``, partial sums added in node order."""
-        return self._value_and_gradient(self.vector(theta))[0]
+        """``F(theta)``."""
+        return self.objective_and_gradient(theta)[0]
 
     def gradient(self, theta: ArrayLike) -> Vector:
         """Gradient of ``F``; where the loss is not smooth, one subgradient."""
-        return self._value_and_gradient(self.vector(theta))[1]
+        return self.objective_and_gradient(theta)[1]
 
     def objective_and_gradient(self, theta: ArrayLike) -> tuple[float, Vector]:
-        """Both in one pass over the samples."""
-        return self._value_and_gradient(self.vector(theta))
+        """Both in one pass over the samples, and one sum over all nodes."""
+        point, d = self.vector(theta), self.n_features
+        stack = np.empty((self.network.n_levels, d + 1))
+        certificate.objective_gradients(
+            self.loss.code, self.rows, self.labels, self.weights, self.offsets, point,
+            self.network.links, stack,
+        )  # fmt: skip
+        objective = float(stack[0, d] + 0.5 * self.total_sigma * certificate.square(point))
+        return objective, stack[0, :d] + self.total_sigma * point
 
     @functools.cached_property
     def _optimum(self) -> "Optimum":
         from adfs.problems.optimum import find_optimum
 
+        if not self.network.is_whole:
+            raise ParameterError(
+                "The optimum is computed from all rows in one process; make the problem with "
+                "engine='local'."
+            )
         return find_optimum(self)
 
     def optimum(self) -> "Optimum":
@@ -164,24 +246,25 @@ class Problem:
             raise DataError("theta has a NaN or an infinity; give finite numbers.")
         return vector
 
-    def _value_and_gradient(self, theta: Vector) -> tuple[float, Vector]:
-        total, gradient = 0.0, np.zeros(self.n_features)
-        for node in range(self.n_nodes):
-            part = np.zeros(self.n_features)
-            total += certificate.objective_gradient(
-                self.loss.code, self.rows, self.labels, self.weights,
-                self.offsets[node], self.offsets[node + 1], theta, part,
-            )  # fmt: skip
-            gradient += part
-        total += 0.5 * self.total_sigma * certificate.square(theta)
-        return total, gradient + self.total_sigma * theta
-
     def __repr__(self) -> str:
         kind = "dense" if len(self.rows) == 1 else "sparse"
         return (
             f"Problem({self.loss.name}, {self.n_samples} x {self.n_features} {kind}, "
             f"{self.n_nodes} nodes, {self.topology.name})"
         )
+
+
+def _joined(shards: Sequence[Any], network: Network) -> Joined:
+    """The shards end to end, one per node in this process."""
+    joined = join_shards(shards)
+    graph, n_own = network.topology, len(network.nodes)
+    if len(shards) != n_own:
+        here = "" if network.is_whole else f", {n_own} of them here,"
+        raise GraphError(
+            f"The graph {graph.name} has {graph.n_nodes} nodes{here} but there are {len(shards)} "
+            "shards; make the two numbers equal."
+        )
+    return joined
 
 
 def _checked_sigma(sigma: ArrayLike, n_nodes: int) -> Vector:
@@ -199,14 +282,3 @@ def _checked_sigma(sigma: ArrayLike, n_nodes: int) -> Vector:
             "rate and no certificate. Try a small one such as 1e-3."
         )
     return values
-
-
-def _checked_topology(topology: Topology | None, n_nodes: int) -> Topology:
-    if topology is None:
-        return Topology.parse("grid", n_nodes=n_nodes)
-    if topology.n_nodes != n_nodes:
-        raise GraphError(
-            f"The graph {topology.name} has {topology.n_nodes} nodes but there are {n_nodes} "
-            "shards; make the two numbers equal."
-        )
-    return topology

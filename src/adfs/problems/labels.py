@@ -7,20 +7,34 @@ from numpy.typing import NDArray
 
 from adfs.errors import DataError
 from adfs.losses import Loss
+from adfs.network import Network
 
 
-def encode(targets: NDArray[Any], loss: Loss) -> tuple[NDArray[np.float64], NDArray[Any] | None]:
-    """Labels as the kernels want them, and the two classes (the larger one is coded 1)."""
-    if loss.binary:
-        classes = distinct(targets)
-        require_two(classes, loss)
-        return code(targets, classes), classes
+def classes_of(targets: NDArray[Any], loss: Loss, network: Network) -> NDArray[Any] | None:
+    """The two classes over all processes, the larger one last; None for a regression."""
+    if not loss.binary:
+        return None
+    own = network.attempt(lambda: distinct(targets))
+    told = network.gather(own.tolist()) if own.dtype.kind == "O" else network.gather(own)
+    classes = (
+        own
+        if network.is_whole
+        else network.attempt(lambda: distinct(np.concatenate([np.asarray(each) for each in told])))
+    )
+    network.attempt(lambda: require_two(classes, loss))
+    return classes
+
+
+def encode(targets: NDArray[Any], loss: Loss, classes: NDArray[Any] | None) -> NDArray[np.float64]:
+    """Labels as the kernels want them: -1 and 1 for classes, else the targets as they are."""
+    if classes is not None:
+        return code(targets, classes)
     if targets.dtype.kind not in "fiub":
         raise DataError(
             f"loss {loss.name!r} needs numbers as targets, not {targets.dtype}; "
             "for classes use a loss such as logistic."
         )
-    return targets.astype(np.float64), None
+    return targets.astype(np.float64)
 
 
 def code(targets: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.float64]:

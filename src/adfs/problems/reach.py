@@ -1,7 +1,5 @@
 """How far each sample's dual can move a model: what the rate of Algorithm 3 depends on."""
 
-import functools
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,37 +11,34 @@ if TYPE_CHECKING:
     from adfs.problems.finite_sum import Problem
 
 
-@dataclass(frozen=True, eq=False)
 class Reach:
     """What Theorem 4 depends on beside the graph: how far each sample's dual can move a model.
 
     A dual coefficient of the hinge or of the absolute loss is at most the sample's weight, so a
-    virtual node moves by at most ``w |x|``.
+    virtual node moves by at most ``w |x|``. Numbers per node are known of all nodes, numbers per
+    sample of the nodes in this process.
+
+    Attributes
+    ----------
+    sigma : array of shape (n_nodes,)
+    totals : array of shape (n_nodes,)
+        ``sum_j w_ij^2 |x_ij|^2``.
+    live_counts : array of shape (n_nodes,)
+        Number of samples inside the augmented graph.
     """
 
-    squared_norms: Vector
-    weights: Vector
-    offsets: NDArray[np.int64]
-    sigma: Vector
-
-    @classmethod
-    def of(cls, problem: "Problem") -> "Reach":
-        """Reach of a problem's samples."""
-        return cls(problem.squared_norms, problem.weights, problem.offsets, problem.sigma)
+    def __init__(self, problem: "Problem") -> None:
+        self.squared_norms, self.weights = problem.squared_norms, problem.weights
+        self.offsets, self.sigma = problem.offsets, problem.sigma
+        self._here = problem.network.here
+        own = [self.squares(int(node)) for node in problem.nodes]
+        self.totals: Vector = problem.network.facts(np.array([each.sum() for each in own]))
+        counts = np.array([np.count_nonzero(each) for each in own], dtype=np.int64)
+        self.live_counts: NDArray[np.int64] = problem.network.facts(counts)
 
     def squares(self, node: int) -> Vector:
-        """``w^2 |x|^2`` of a node's samples; 0 outside the augmented graph."""
-        rows = slice(self.offsets[node], self.offsets[node + 1])
+        """``w^2 |x|^2`` of the samples of a node that is here; 0 outside the augmented graph."""
+        own = self._here[node]
+        rows = slice(self.offsets[own], self.offsets[own + 1])
         squares: Vector = self.weights[rows] ** 2 * self.squared_norms[rows]
         return squares
-
-    @functools.cached_property
-    def totals(self) -> Vector:
-        """``sum_j w_ij^2 |x_ij|^2`` for each node."""
-        return np.array([self.squares(node).sum() for node in range(len(self.sigma))])
-
-    @functools.cached_property
-    def live_counts(self) -> NDArray[np.int64]:
-        """Number of samples of each node inside the augmented graph."""
-        counts = [np.count_nonzero(self.squares(node)) for node in range(len(self.sigma))]
-        return np.array(counts, dtype=np.int64)

@@ -6,10 +6,10 @@ import numpy as np
 
 from adfs.graphs.topology import Topology
 from adfs.problems.conditioning import Conditioning
+from adfs.problems.finite_sum import Problem
 from adfs.report.markup import Markup, formula, join, tag
 from adfs.report.page import definitions, paragraph
 from adfs.report.words import count, number, span
-from adfs.runtime.model import Described
 
 WORK = 2e9  # multiplications for a condition number that the run did not need: about a second
 LARGEST_GRAPH = 3_000  # nodes for whose eigenvalues and diameter the page computes by itself
@@ -19,16 +19,16 @@ KAPPA_S = "κ_s, stochastic: max_i (1 + Σ_j L_ij / σ_i)"
 KAPPA_B = "κ_b, batch: max_i (1 + λ_max(B_i) / σ_i)"
 
 
-def describe(problem: Described, parameters: Any = None, data: str = "") -> Markup:
+def describe(problem: Problem, parameters: Any = None, data: str = "") -> Markup:
     """Two tables: what is minimised, and what the rates depend on."""
     sizes = definitions(_sizes(problem, data), "What is minimised")
     conditions = definitions(
-        _conditions(problem, parameters) + _graph(problem.topology), "What the rates depend on"
+        _conditions(problem) + _graph(problem.topology), "What the rates depend on"
     )
     return join([_formula(problem), tag("div", sizes, conditions, class_="columns")])
 
 
-def _formula(problem: Described) -> Markup:
+def _formula(problem: Problem) -> Markup:
     return paragraph(
         tag(
             "span",
@@ -39,7 +39,7 @@ def _formula(problem: Described) -> Markup:
     )
 
 
-def _sizes(problem: Described, data: str) -> Facts:
+def _sizes(problem: Problem, data: str) -> Facts:
     sigma = problem.sigma
     facts: Facts = [("data", data)] if data else []
     facts += [
@@ -67,24 +67,21 @@ def _filled(problem: Any) -> str:
     return f"sparse, {number(100.0 * share, 3)} % of the entries"
 
 
-def _conditions(problem: Described, parameters: Any) -> Facts:
+def _conditions(problem: Problem) -> Facts:
     if not problem.loss.smooth:
         return [("condition number", "none: the loss is not smooth")]
-    # On ranks only the parameters know all nodes; in one process both are the same object.
-    found = getattr(parameters, "conditioning", None) or getattr(problem, "conditioning", None)
-    if found is None:
-        return []
+    found = problem.conditioning
     return [
         (formula(KAPPA_S), number(found.kappa_s)),
         (formula(KAPPA_B), _kappa_b(problem, found)),
     ]
 
 
-def _kappa_b(problem: Described, conditioning: Conditioning) -> str:
-    """An eigenvalue a node, so only if the run computed it or it costs little."""
-    known = "batch_smoothness" in vars(conditioning)
-    if known or problem.n_samples * problem.n_features**2 <= WORK:
-        return number(conditioning.kappa_b)
+def _kappa_b(problem: Problem, conditioning: Conditioning) -> str:
+    """An eigenvalue per node, so only if the run computed it or it costs little here."""
+    cheap = problem.n_samples * problem.n_features**2 <= WORK
+    if conditioning.batches_are_known or (cheap and problem.network.is_whole):
+        return number(conditioning.kappa_b())
     return "not computed: the run did not need it"
 
 

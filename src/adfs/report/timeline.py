@@ -4,14 +4,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from adfs.distributed.execution import Execution
-from adfs.distributed.spans import KINDS
 from adfs.plots.ranks import column_shares, name_of
 from adfs.report.activity import Activity
 from adfs.report.chart import ticks
 from adfs.report.markup import Markup, join, scrolling, table, tag
 from adfs.report.page import paragraph
 from adfs.report.words import UNKNOWN, count, number, percent, seconds
+from adfs.runtime.execution import Execution
+from adfs.runtime.spans import KINDS
 from adfs.schedule.timeline import KINDS as NODE_KINDS
 
 WIDTH, LEFT, TOP, LINE, BOX = 900.0, 74.0, 6.0, 22.0, 14.0

@@ -5,7 +5,6 @@ from typing import Any
 
 import adfs
 from adfs.algorithms.base import Setting, get_algorithm
-from adfs.distributed.execution import Execution
 from adfs.errors import AdfsError
 from adfs.problems.finite_sum import Problem
 from adfs.report import curves, parameters, theory, timeline
@@ -16,7 +15,7 @@ from adfs.report.markup import Markup, join, tag
 from adfs.report.page import Section, page, paragraph, tiles
 from adfs.report.problem import describe as describe_problem
 from adfs.report.words import count, number, percent, seconds
-from adfs.runtime.model import Described
+from adfs.runtime.execution import Execution
 from adfs.runtime.solve import Result
 from adfs.schedule.delays import Delays
 from adfs.theory.non_smooth import NonSmoothParameters
@@ -33,7 +32,7 @@ STATUS = {
 
 
 def train_page(
-    problem: Described,
+    problem: Problem,
     result: Result,
     *,
     tol: float | None = None,
@@ -109,7 +108,7 @@ def _processes(ranks: Sequence[Execution]) -> str:
 
 
 def _header(
-    of: Described, result: Result, tol: float | None, data: str, measures: Mapping[str, str]
+    of: Problem, result: Result, tol: float | None, data: str, measures: Mapping[str, str]
 ) -> Markup:
     asked = "" if tol is None else f", asked for {number(tol)}"
     ended = f"{STATUS.get(result.status, result.status)}: "
@@ -139,7 +138,7 @@ def _header(
 
 
 def _convergence(
-    of: Described, result: Result, tol: float | None
+    of: Problem, result: Result, tol: float | None
 ) -> tuple[Markup, dict[str, list[Any]], dict[str, Any]]:
     length = len(result.trace)
     columns = curves.columns_of(result.trace, of.n_samples, curves.rows_for(1) // 10)
@@ -166,12 +165,12 @@ def _convergence(
     return join(parts), columns, data
 
 
-def _activity(of: Described, result: Result, delays: Delays) -> Activity | None:
+def _activity(of: Problem, result: Result, delays: Delays) -> Activity | None:
     chosen = result.parameters
     if isinstance(chosen, Parameters | NonSmoothParameters):
         return of_law(chosen, result.seed, result.schedule, delays, result.clock,
                       result.iterations)  # fmt: skip
-    if not isinstance(of, Problem) or result.setup_time > PATIENCE:
+    if not of.network.is_whole or result.setup_time > PATIENCE:
         return None
     try:
         setting = Setting(result.rule, result.tau, result.clock, delays, result.seed)

@@ -59,7 +59,7 @@ def _setting(panel: Panel, problem: Problem, pool: Pool, m: int) -> list[str]:
         f"Logistic regression on {pool.words}: {m:,} drawn for each of {problem.n_nodes} nodes "
         f"(overlap allowed), sigma = {panel.sigma:g}, {problem.topology.name}, "
         f"tau = {panel.tau:g}, non-blocking clock.",
-        f"kappa_s = {conditioning.kappa_s:.4g}, kappa_b = {conditioning.kappa_b:.4g}, "
+        f"kappa_s = {conditioning.kappa_s:.4g}, kappa_b = {conditioning.kappa_b():.4g}, "
         f"gamma = {problem.topology.spectrum.gamma:.3g}, diameter {problem.topology.diameter}.",
         "Error: mean over nodes of F(theta_i) - F*, relative to F*; ADFS is read at y, time is "
         "that of the last node (Appendix E); one seed. A contender without a rule has the best "

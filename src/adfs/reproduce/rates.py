@@ -23,7 +23,7 @@ class Sizes(NamedTuple):
         conditioning = problem.conditioning
         return cls(
             problem.n_nodes, problem.n_samples / problem.n_nodes, tau, conditioning.kappa_s,
-            conditioning.kappa_b, problem.topology.spectrum.gamma,
+            conditioning.kappa_b(), problem.topology.spectrum.gamma,
         )  # fmt: skip
 
     @property

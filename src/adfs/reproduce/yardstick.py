@@ -17,10 +17,8 @@ from adfs.problems.finite_sum import Problem
 from adfs.problems.partition import partition, partition_rows
 from adfs.reproduce.samples import Pool
 from adfs.runtime.objectives import objectives
-from adfs.runtime.pace import Every
-from adfs.runtime.runner import Run
 from adfs.runtime.signals import Interrupts
-from adfs.runtime.stopping import Stopping
+from adfs.runtime.stepping import BlockStepper
 
 Matrix = NDArray[np.float64]
 MOST_FACTORS_E = 100.0  # theory's; practice needs half of them
@@ -79,15 +77,20 @@ def time_to(network: Network, method: Method, tol: float, interrupts: Interrupts
     the goal it is a rough one. None where a signal came first, or where the error does not fall as
     theory says.
     """
-    run = Run(network.problem, method, Stopping(tol), Every(1))
+    stepper = BlockStepper(network.problem, method)
     interval = max(1, round(0.25 / method.rho))
-    times, errors = [0.0], [network.error(method.algorithm.output(run.state))]
+    times, errors = [0.0], [network.error(method.algorithm.output(stepper.state))]
     while errors[-1] > tol:
-        if interrupts.received is not None or run.position * method.rho > MOST_FACTORS_E:
+        if stepper.position * method.rho > MOST_FACTORS_E:
             return None
-        run.advance(run.position + interval, interrupts)
-        thetas = method.algorithm.output(run.state)
+        stop = stepper.position + interval
+        while stepper.position < stop:
+            if interrupts.received is not None:
+                return None
+            stepper.load(min(stop, stepper.position + method.block))
+            stepper.serve()
+        thetas = method.algorithm.output(stepper.state)
         rough = network.rough_error(thetas)
-        times.append(run.clock.time)
+        times.append(stepper.clock.time)
         errors.append(rough if rough > NEAR * tol else network.error(thetas))
     return first_reach(Curve(np.array(times), np.array(errors)), tol)

@@ -3,11 +3,11 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
-from adfs.algorithms.base import Counts
 from adfs.runtime.evaluation import Reading
 from adfs.runtime.pace import Looks, Pace
+from adfs.runtime.stepping import RunPosition
 from adfs.runtime.stopping import Spent, Stopping
 from adfs.runtime.trace import Trace
 
@@ -24,16 +24,6 @@ class Progress:
 
 
 Callback = Callable[[Progress], Any]
-
-
-class Standing(NamedTuple):
-    """Where a run stands when it is read."""
-
-    position: int
-    iteration: int
-    idealized_time: float
-    wall_time: float
-    counts: Counts
 
 
 @dataclass
@@ -60,7 +50,7 @@ class Course:
     budget: int = 0
 
     def note(
-        self, standing: Standing, reading: Reading, interrupted: Callable[[], bool]
+        self, standing: RunPosition, reading: Reading, interrupted: Callable[[], bool]
     ) -> str | None:
         """Record a reading; the status with which to stop, or None after setting the next goal.
 
@@ -97,7 +87,7 @@ class Course:
         """Whether the next reading is at the end of the budget."""
         return not math.isnan(self.size) and self.goal >= self.budget
 
-    def _record(self, standing: Standing, reading: Reading) -> None:
+    def _record(self, standing: RunPosition, reading: Reading) -> None:
         self.trace.append(
             iteration=standing.iteration, idealized_time=standing.idealized_time,
             wall_time=standing.wall_time, **standing.counts._asdict(), objective=reading.objective,

@@ -6,9 +6,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from adfs.algorithms.base import Algorithm, Matrix, Vector
-from adfs.problems.certificates import Certificate, certificate_steps, certify, zero_steps
+from adfs.network import Ask, Part, Steps
+from adfs.problems.certificates import (
+    Certificate,
+    certificate_steps,
+    gradient_steps,
+    zero_steps,
+)
 from adfs.problems.finite_sum import Problem
-from adfs.problems.sums import Ask, Part, Steps, alone
 from adfs.runtime.objectives import objectives
 
 
@@ -28,62 +33,61 @@ class Reading(NamedTuple):
         return self.duality_gap / max(1.0, abs(self.objective))
 
 
+Evaluate = Callable[[Problem, list[Matrix], "Duals | None"], Steps[Reading]]
+Duals = Callable[[int], Vector]  # of a node's samples
+
+
+def models(algorithm: Algorithm[Any], state: Any) -> list[Matrix]:
+    """The models that an algorithm offers, one or two, of the nodes in this process."""
+    second = getattr(algorithm, "second_output", None)
+    return [algorithm.output(state)] + ([] if second is None else [second(state)])
+
+
+def duals_of(algorithm: Algorithm[Any], state: Any, node: int) -> Duals | None:
+    """Duals by node, None if there are none; those of ``node`` are asked for once."""
+    first = algorithm.duals(state, node)
+    if first is None:
+        return None
+    return lambda each: first if each == node else np.asarray(algorithm.duals(state, each))
+
+
 def read(problem: Problem, algorithm: Algorithm[Any], state: Any) -> Reading:
     """Evaluate a state; of two models that an algorithm offers, the one that certifies better.
 
     ``theta`` is the sigma-weighted mean over nodes.
     """
-    outputs = models(algorithm, state)
-    own = _duals(algorithm, state)
+    own = duals_of(algorithm, state, int(problem.nodes[0]))
     with np.errstate(over="ignore", invalid="ignore"):  # a run that blows up is told by its status
-        reading = alone(reading_steps(problem, outputs, own, problem.total_sigma))
-        missing = _suboptimality(problem, reading.thetas)
-    return reading._replace(suboptimality=missing)
+        return problem.network.run(reading_steps(problem, models(algorithm, state), own))
 
 
-def models(algorithm: Algorithm[Any], state: Any) -> list[Matrix]:
-    """The models that an algorithm offers, one or two."""
-    second = getattr(algorithm, "second_output", None)
-    return [algorithm.output(state)] + ([] if second is None else [second(state)])
-
-
-def reading_steps(
-    problem: Problem,
-    outputs: list[Matrix],
-    duals: Callable[[int], Vector] | None,
-    total_sigma: float,
-) -> Steps[Reading]:
-    """A reading from the models and duals of this process's nodes.
-
-    ``problem`` holds these nodes, ``total_sigma`` is the sum over all.
-    """
-    d = problem.n_features
-    started = yield Ask(d * len(outputs), 1, _weighted(problem, outputs, duals))
-    means = [started.total[k * d : (k + 1) * d] / total_sigma for k in range(len(outputs))]
+def reading_steps(problem: Problem, outputs: list[Matrix], duals: Duals | None) -> Steps[Reading]:
+    """A reading from the models and duals of this process's nodes."""
+    d, count = problem.n_features, len(outputs)
+    started = yield Ask(d * count, 1, _weighted(problem, outputs, duals))
+    means = [started.total[k * d : (k + 1) * d] / problem.total_sigma for k in range(count)]
     if duals is None:
-        found = [certify(problem, theta) for theta in means]
+        found = yield from gradient_steps(problem, means)
     elif started.values.any():
-        found = yield from certificate_steps(problem, means, duals, total_sigma)
+        found = yield from certificate_steps(problem, means, duals)
     else:
-        found = [(yield from zero_steps(problem))] * len(outputs)
+        found = [(yield from zero_steps(problem))] * count
     best = _best(found)
     theta, thetas = means[best], outputs[best]
     _, distances = yield Ask(0, 1, _distances(thetas, theta))
     spread = float(np.sqrt(np.mean(distances)))
     objective, gap = float(found[best].objective), float(found[best].duality_gap)
-    return Reading(theta, thetas, objective, gap, None, spread)
+    return Reading(theta, thetas, objective, gap, _suboptimality(problem, thetas), spread)
 
 
 def _best(found: list[Certificate]) -> int:
     return min(range(len(found)), key=lambda k: found[k].duality_gap)
 
 
-def _weighted(
-    problem: Problem, outputs: list[Matrix], duals: Callable[[int], Vector] | None
-) -> Iterator[Part]:
+def _weighted(problem: Problem, outputs: list[Matrix], duals: Duals | None) -> Iterator[Part]:
     """``sigma_i theta_i`` of each model, and whether the node has left its start at zero."""
-    for node in range(problem.n_nodes):
-        row = np.concatenate([problem.sigma[node] * thetas[node] for thetas in outputs])
+    for own, node in enumerate(problem.nodes.tolist()):
+        row = np.concatenate([problem.sigma[node] * thetas[own] for thetas in outputs])
         left = bool(row.any()) or (duals is not None and bool(duals(node).any()))
         yield Part(row, (float(left),))
 
@@ -91,14 +95,6 @@ def _weighted(
 def _distances(thetas: Matrix, theta: Vector) -> Iterator[Part]:
     for own in thetas:
         yield Part(np.empty(0), (float(np.sum((own - theta) ** 2)),))
-
-
-def _duals(algorithm: Algorithm[Any], state: Any) -> Callable[[int], Vector] | None:
-    """Duals by node, None if there are none; the first node's, asked for to know that, are kept."""
-    first = algorithm.duals(state, 0)
-    if first is None:
-        return None
-    return lambda node: first if node == 0 else np.asarray(algorithm.duals(state, node))
 
 
 def _suboptimality(problem: Problem, thetas: Matrix) -> float | None:

@@ -7,18 +7,16 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from adfs.errors import DataError, ParameterError
-from adfs.graphs.topology import Topology
 from adfs.losses import LOSSES, Loss, get_loss
+from adfs.problems.finite_sum import Problem
 from adfs.runtime.solve import Result
 from adfs.storage import write_whole
-from adfs.theory.non_smooth import NonSmoothParameters
-from adfs.theory.parameters import Parameters
 
 Vector = NDArray[np.float64]
 
@@ -26,27 +24,6 @@ FORMAT = 1
 ROWS_AT_ONCE = 1 << 14
 # What reading a file depends on, and its type; the rest of `meta` is for people.
 NEEDED = {"format": int, "loss": str, "intercept": bool, "n_features": int, "classes": list}
-
-
-class Described(Protocol):
-    """What a model says of the problem it was trained on: that of all nodes, wherever they are."""
-
-    @property
-    def loss(self) -> Loss: ...
-    @property
-    def classes(self) -> NDArray[Any] | None: ...
-    @property
-    def n_features(self) -> int: ...
-    @property
-    def n_samples(self) -> int: ...
-    @property
-    def n_nodes(self) -> int: ...
-    @property
-    def sigma(self) -> Vector: ...
-    @property
-    def total_sigma(self) -> float: ...
-    @property
-    def topology(self) -> Topology: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +63,7 @@ class Model:
 
     @classmethod
     def from_result(
-        cls, result: Result, problem: Described, intercept: bool = False, command: str = ""
+        cls, result: Result, problem: Problem, intercept: bool = False, command: str = ""
     ) -> "Model":
         """Model of a run; ``intercept`` says that the problem's last column is the constant 1."""
         return cls(result.theta, result.thetas, _describe(result, problem, intercept, command))
@@ -218,7 +195,7 @@ def _check_meta(meta: Any) -> None:
         raise DataError(f"{len(meta['classes'])} classes with the loss {meta['loss']!r}")
 
 
-def _describe(result: Result, problem: Described, intercept: bool, command: str) -> dict[str, Any]:
+def _describe(result: Result, problem: Problem, intercept: bool, command: str) -> dict[str, Any]:
     """Everything about a model but its numbers, ready for JSON."""
     import adfs
 
@@ -253,14 +230,15 @@ def summary(result: Result) -> dict[str, Any]:
     timed with; those of the other algorithms were chosen for the run.
     """
     chosen = result.parameters
-    ours = chosen if isinstance(chosen, Parameters | NonSmoothParameters) else None
+    told = chosen.summary() if hasattr(chosen, "summary") else {}
     return {
         "how": result.rule,
-        "rho": None if isinstance(chosen, NonSmoothParameters) else finite(result.rho),
-        "p_comm": None if ours is None else ours.p_comm,
-        "tau": result.tau if ours is None else ours.tau,
-        "clock": result.clock if ours is None else ours.clock,
-        "gain_over_paper": finite(chosen.gain) if isinstance(chosen, Parameters) else None,
+        "rho": finite(result.rho) if result.proven or not told else None,
+        "p_comm": None,
+        "tau": result.tau,
+        "clock": result.clock,
+        "gain_over_paper": None,
+        **told,
         "text": str(chosen),
     }
 

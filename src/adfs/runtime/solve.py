@@ -2,23 +2,28 @@
 
 import signal
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from adfs.algorithms import registered  # noqa: F401  (fills the registry)
-from adfs.algorithms.base import Setting, get_algorithm
-from adfs.checkpoints.store import Store
+from adfs.algorithms.base import Method, Setting, get_algorithm, numbers_per_event
 from adfs.errors import ParameterError
 from adfs.problems.finite_sum import Problem
-from adfs.runtime.course import Callback
-from adfs.runtime.keeping import Checkpoints, identity_of, require_keepable, require_new
+from adfs.runtime.checkpointer import Checkpointer, Checkpoints, open_checkpoints
+from adfs.runtime.course import Callback, Course
+from adfs.runtime.evaluation import Evaluate, reading_steps
+from adfs.runtime.execution import Execution, account
+from adfs.runtime.heartbeat import Heartbeat, beat_of
+from adfs.runtime.loop import Loop
 from adfs.runtime.pace import Cautious, Every, Looks, Pace, ToTolerance
 from adfs.runtime.progress import terminal_progress
-from adfs.runtime.runner import Run
 from adfs.runtime.signals import Interrupts
+from adfs.runtime.spans import Spans
+from adfs.runtime.stepping import DIFFERENT_BITS, Stepper, make_stepper
 from adfs.runtime.stopping import Stopping
 from adfs.runtime.trace import Trace
 from adfs.schedule.delays import Delays
@@ -30,10 +35,13 @@ from adfs.theory.parameters import Parameters
 class Result:
     """What a run gives back. ``duality_gap`` is absolute, ``objective`` is ``F(theta)``.
 
-    ``rule`` chose the ``parameters``, whose ``str`` explains them; ``rho`` is the rate an iteration
-    that the run was planned with, ``tau`` and ``clock`` are the time model it was told, and
-    ``schedule`` is the form in which events were drawn. ``resumed`` is the position of the
-    checkpoint from which it went on, if it did.
+    ``rule`` chose the ``parameters``, whose ``str`` explains them; ``rho`` is the rate per
+    iteration that the run was planned with, and ``proven`` says whether a theorem promises it.
+    ``tau`` and ``clock`` are the time model it was given, ``schedule`` is the form in which events
+    were drawn. ``resumed`` is the position of the checkpoint from which it went on, if it did.
+
+    With ``engine="mpi"`` the result is the same on every rank, but for ``thetas``: all nodes' on
+    rank 0, a rank's own elsewhere. ``execution`` says where this rank's seconds went.
     """
 
     theta: NDArray[np.float64]
@@ -53,6 +61,8 @@ class Result:
     signal: int | None = None
     schedule: str = "shared"
     resumed: int | None = None
+    proven: bool = True
+    execution: Execution | None = None
 
     @property
     def relative_gap(self) -> float:
@@ -101,6 +111,7 @@ def solve(
     signals: tuple[signal.Signals, ...] = (signal.SIGINT,),
     schedule: str = "shared",
     checkpoints: Checkpoints | None = None,
+    timeout: float = 60.0,
 ) -> Result:
     """Minimise the problem's ``F`` to a relative duality gap of ``tol``.
 
@@ -142,6 +153,9 @@ def solve(
         that no node needs to know the others' events (docs/algorithms/continuized.md).
     checkpoints : Checkpoints, optional
         Where and how often to keep the run, and whether to go on from there.
+    timeout : float
+        With ``engine="mpi"``: seconds without a sign of another rank after which the job ends. It
+        has to be longer than a pass over a rank's rows.
 
     Examples
     --------
@@ -152,53 +166,144 @@ def solve(
     >>> result.status, result.relative_gap < 1e-8
     ('converged', True)
     """
-    started = time.perf_counter()
-    stopping = Stopping(tol, max_iter, time_limit, clock_limit)
-    _check_interval(evaluate_every)
-    name = automatic(problem) if algorithm == "auto" else algorithm
     setting = Setting(parameters, tau, clock, delays or Delays(tau=tau), seed, schedule)
     if delays is not None:
         Delays(tau=tau)  # refuses what is no time
-    method = get_algorithm(name)(problem, setting)
-    start = None if warm_start is None else problem.vector(warm_start)
-    pace = pace_of(method.sharp, method.rho, method.shortest, tol, evaluate_every)
-    run = Run(
-        problem, method, stopping, pace, start, looks=looks_of(evaluate_every, method.shortest)
-    )
-    resumed = None
-    if checkpoints is not None:
-        resumed = _keep(run, name, setting, start, checkpoints)
-    setup_time = time.perf_counter() - started
-    with Interrupts(signals) as interrupts, terminal_progress(progress, stopping) as show:
-        run.course.callbacks = tuple(each for each in (callback, show) if each is not None)
-        status, reading = run.go(interrupts)
-    return Result(
-        reading.theta, reading.thetas, status, reading.objective, reading.duality_gap,
-        method.parameters, run.trace, name, _rule(parameters), method.rho, float(tau), clock, seed,
-        setup_time, interrupts.received, schedule, resumed,
+    stopping = Stopping(tol, max_iter, time_limit, clock_limit)
+    alone = problem.network.is_whole
+    with (
+        Interrupts(signals) as interrupts,
+        terminal_progress(progress if alone else False, stopping) as show,
+    ):
+        callbacks = tuple(each for each in (callback, show) if each is not None)
+        return run(
+            problem, algorithm, setting, stopping,
+            Options(warm_start, evaluate_every, callbacks, checkpoints, timeout), interrupts,
+        )  # fmt: skip
+
+
+class Options(NamedTuple):
+    """What a run is told beside its method and its limits; only ``warm_start`` changes its bits.
+
+    ``keep_spans`` records when a rank did what, ``gather_thetas`` brings all nodes' models to rank
+    0, ``evaluate`` says what models are worth where that is not the certificate of the problem.
+    """
+
+    warm_start: ArrayLike | None = None
+    evaluate_every: int | str | Callable[[Method], Pace] | None = None
+    callbacks: tuple[Callback, ...] = ()
+    checkpoints: Checkpoints | None = None
+    timeout: float = 60.0
+    keep_spans: bool = False
+    gather_thetas: bool = True
+    evaluate: Evaluate = reading_steps
+
+
+def run(
+    problem: Problem,
+    algorithm: str,
+    setting: Setting,
+    stopping: Stopping,
+    options: Options,
+    interrupts: Interrupts,
+) -> Result:
+    """Minimise ``F`` on the problem's network; with ranks, all of them call it alike."""
+    started, network = time.perf_counter(), problem.network
+    network.timeout = None  # one rank may have more rows to look at than another
+    name = automatic(problem) if algorithm == "auto" else algorithm
+    start, method = _prepare(problem, name, setting, options)
+    pace, looks = pace_of(method, stopping.tol, options.evaluate_every)
+    course = Course(stopping, pace, method.rho, options.callbacks, looks)
+    network.keep_waits = options.keep_spans
+    stepper = make_stepper(problem, method, setting, start)
+    checkpointer, resumed, seconds = None, None, 0.0
+    if options.checkpoints is not None:
+        checkpointer = open_checkpoints(
+            options.checkpoints, problem, name, setting, start, method.work
+        )
+        stepper.keeps_tally = True
+        if options.checkpoints.resume:
+            resumed, seconds = _resume(options.checkpoints, checkpointer, stepper, course)
+    stepper.warm_up()
+    spans = Spans(options.keep_spans, network.clock)
+    heartbeat = Heartbeat(network, _beat(problem, method))
+    loop = Loop(
+        problem, stepper, course, heartbeat, checkpointer, spans, seconds, options.evaluate
     )  # fmt: skip
+    network.gather("ready")  # compiling and reading take as long as they take
+    network.timeout = options.timeout
+    setup_time = time.perf_counter() - started
+    status, reading = loop.go(interrupts)
+    signal_number = interrupts.received if network.is_whole else heartbeat.signal or None
+    return Result(
+        theta=reading.theta,
+        thetas=_thetas(problem, reading.thetas, options),
+        status=status,
+        objective=reading.objective,
+        duality_gap=reading.duality_gap,
+        parameters=method.parameters,
+        trace=course.trace,
+        algorithm=name,
+        rule=setting.rule if isinstance(setting.rule, str) else setting.rule.how,
+        rho=method.rho,
+        tau=float(setting.tau),
+        clock=setting.clock,
+        seed=setting.seed,
+        setup_time=setup_time,
+        signal=signal_number,
+        schedule=setting.schedule,
+        resumed=resumed,
+        proven=method.proven,
+        execution=account(network, spans, stepper.seconds, stepper.waits, resumed),
+    )
 
 
-def _keep(
-    run: Run, name: str, setting: Setting, start: NDArray[np.float64] | None, wanted: Checkpoints
-) -> int | None:
-    """Give the run a keeper; where it goes on from, if it is to and can."""
-    from adfs.runtime.local_keeper import LocalKeeper
+def _prepare(
+    problem: Problem, name: str, setting: Setting, options: Options
+) -> tuple[NDArray[np.float64] | None, Method]:
+    """The model to start from and the method, made alike on all ranks."""
+    network, warm = problem.network, options.warm_start
+    network.attempt(lambda: _check_interval(options.evaluate_every))
+    method = network.attempt(lambda: get_algorithm(name)(problem, setting))
+    start = None if warm is None else network.attempt(lambda: problem.vector(warm))
+    told = network.gather([method.rho, str(method.parameters)])
+    network.attempt(lambda: _require_equal(told))
+    return start, method
 
-    problem = run.problem
-    require_keepable(name)
-    nodes = np.arange(problem.n_nodes)
-    identity = identity_of(problem, nodes, problem.sigma, name, setting, start)
-    store = Store(wanted.folder, identity)
-    store.open()
-    keeper = LocalKeeper(store, problem, wanted.interval(problem.n_samples), wanted.complain)
-    run.keeper = keeper
-    if not wanted.resume:
-        require_new(store, nodes)
-        return None
-    resumed = keeper.resume(run)
-    wanted.announce(resumed, store.skipped)
-    return resumed
+
+def _require_equal(told: list[Any]) -> None:
+    """Ranks that round differently would follow different schedules."""
+    if any(each != told[0] for each in told):
+        raise ParameterError(DIFFERENT_BITS)
+
+
+def _resume(
+    wanted: Checkpoints, checkpointer: Checkpointer, stepper: Stepper, course: Course
+) -> tuple[int | None, float]:
+    """Where the run goes on from, and the seconds of its former lives; said once."""
+    network = checkpointer.problem.network
+    resumed, seconds = checkpointer.resume(stepper, course)
+    told = network.gather([[str(path), why] for path, why in checkpointer.store.skipped])
+    if network.rank == 0:
+        skipped = dict.fromkeys((path, why) for each in told for path, why in each)
+        wanted.announce(resumed, list(skipped))
+    return resumed, seconds
+
+
+def _beat(problem: Problem, method: Method) -> int:
+    """Positions between two looks at limits and signals."""
+    network = problem.network
+    if network.is_whole or not hasattr(method.algorithm, "queued"):
+        return method.block
+    numbers = numbers_per_event(
+        problem.numbers_per_row, problem.n_features, method.parameters.p_comm
+    )
+    return beat_of(network.size, numbers)
+
+
+def _thetas(problem: Problem, own: NDArray[np.float64], options: Options) -> NDArray[np.float64]:
+    """All nodes' models on rank 0, if they are wanted: n d numbers."""
+    return problem.network.collect(own) if options.gather_thetas else own
 
 
 def automatic(problem: Problem) -> str:
@@ -206,12 +311,8 @@ def automatic(problem: Problem) -> str:
     return "adfs" if problem.loss.smooth else "ns-adfs"
 
 
-def _rule(parameters: str | Parameters | NonSmoothParameters) -> str:
-    return parameters if isinstance(parameters, str) else parameters.how
-
-
-def _check_interval(evaluate_every: int | str | None) -> None:
-    if evaluate_every is None or evaluate_every == "curve":
+def _check_interval(evaluate_every: Any) -> None:
+    if evaluate_every is None or evaluate_every == "curve" or callable(evaluate_every):
         return
     if isinstance(evaluate_every, str) or not (evaluate_every >= 1 and evaluate_every % 1 == 0):
         raise ParameterError(
@@ -220,15 +321,13 @@ def _check_interval(evaluate_every: int | str | None) -> None:
         )
 
 
-def pace_of(
-    sharp: bool, rho: float, shortest: int, tol: float, evaluate_every: int | str | None
-) -> Pace:
-    """When to read a run that is to end at ``tol``; see `Method` for the first three."""
+def pace_of(method: Method, tol: float, evaluate_every: Any) -> tuple[Pace, Looks]:
+    """When to read a run that is to end at ``tol``, and what else to read of it for a curve."""
+    looks = Looks(method.shortest if evaluate_every == "curve" else None)
+    if callable(evaluate_every):
+        return evaluate_every(method), looks
     if evaluate_every is not None and evaluate_every != "curve":
-        return Every(int(evaluate_every))
-    return ToTolerance(rho, tol, shortest) if sharp else Cautious(tol, shortest)
-
-
-def looks_of(evaluate_every: int | str | None, shortest: int) -> Looks:
-    """What else to read of it, for a curve."""
-    return Looks(shortest if evaluate_every == "curve" else None)
+        return Every(int(evaluate_every)), looks
+    if method.sharp:
+        return ToTolerance(method.rho, tol, method.shortest), looks
+    return Cautious(tol, method.shortest), looks

@@ -139,6 +139,10 @@ class RoundClock:
         other.restore(self.state())
         return other
 
+    def arrays(self) -> tuple[dict[str, NDArray[np.float64]], dict[str, NDArray[np.float64]]]:
+        """Views of its state: nothing per node, because all nodes leave a round together."""
+        return {}, {f"clock_{name}": array for name, array in self._state.items()}
+
     def state(self) -> dict[str, NDArray[np.float64]]:
         """Copies of the arrays from which ``restore`` makes this state again."""
         return {name: array.copy() for name, array in self._state.items()}

@@ -135,7 +135,7 @@ def exact(
 ) -> Parameters:
     """Exact ``sigma_A``, edges by ``sqrt(M R)``, equal node rates, equal rates of both kinds."""
     conditioning = setting.conditioning
-    masses = conditioning.batch_smoothness if projector else conditioning.total_smoothness
+    masses = conditioning.batch_smoothness() if projector else conditioning.total_smoothness
     alpha = alpha_of(setting, 1.0 + masses / conditioning.sigma, mu_scale)
     shares = setting.has_data / np.count_nonzero(setting.has_data)
     candidate = Candidate(setting, masses, alpha, shares)

@@ -107,7 +107,7 @@ def choose(
     ``pass_time`` is the slowest node's pass, ``tau`` the slowest message.
     """
     sigma, graph = problem.sigma, problem.topology
-    smooth = sigma + problem.conditioning.batch_smoothness
+    smooth = sigma + problem.conditioning.batch_smoothness()
     if problem.n_nodes == 1:
         kappa = float(smooth[0] / sigma[0])
         return GossipParameters(

@@ -11,7 +11,7 @@ and after ``t`` iterations the mean of the dual gap is at most ``C_0 / (2 A_t)``
 
 import functools
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -99,6 +99,14 @@ class NonSmoothParameters:
         """Whether they were chosen for this very problem."""
         own = self.reach
         return own.squared_norms is problem.squared_norms and own.weights is problem.weights
+
+    def summary(self) -> dict[str, Any]:
+        """The numbers that a person asks for first; there is no proven rate per iteration."""
+        return {"rho": None, "p_comm": self.p_comm, "tau": self.tau, "clock": self.clock}
+
+    def numbers(self) -> Vector:
+        """What a run's events and steps depend on, for fingerprints."""
+        return np.concatenate([self.p_edge, self.p_node, self.edge_eta, [self.rho]])
 
     @property
     def sigma(self) -> Vector:

@@ -53,7 +53,7 @@ class PairParameters:
     @classmethod
     def choose(cls, problem: "Problem", rule: str) -> "PairParameters":
         """``theory``: even probabilities; ``tuned``: those of the largest rate."""
-        smooth = problem.sigma + problem.conditioning.batch_smoothness
+        smooth = problem.sigma + problem.conditioning.batch_smoothness()
         roots = edge_roots(problem.topology, problem.sigma)
         weights = roots if rule == "tuned" else np.ones(len(roots))
         return cls(

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -136,10 +137,10 @@ class Parameters:
         low = 1.0 - ROUNDING
         if (self.masses >= self.conditioning.total_smoothness * low).all():
             return
-        if not (self.masses >= self.conditioning.batch_smoothness * low).all():
+        if not (self.masses >= self.conditioning.batch_smoothness() * low).all():
             raise ParameterError(
                 f"masses={self.masses.min():.3g} is below the smoothness of a node's samples "
-                "together; give at least conditioning.batch_smoothness."
+                "together; give at least conditioning.batch_smoothness()."
             )
 
     def _check_sigma_a(self) -> None:
@@ -166,6 +167,18 @@ class Parameters:
     def belongs_to(self, problem: "Problem") -> bool:
         """Whether they were chosen for this very problem."""
         return self.conditioning is problem.conditioning
+
+    def summary(self) -> dict[str, Any]:
+        """The numbers that a person asks for first, and the time model they were chosen for."""
+        gain = self.gain if math.isfinite(self.gain) else None
+        return {
+            "rho": self.rho, "p_comm": self.p_comm, "tau": self.tau, "clock": self.clock,
+            "gain_over_paper": gain,
+        }  # fmt: skip
+
+    def numbers(self) -> Vector:
+        """What a run's events and steps depend on, for fingerprints."""
+        return np.concatenate([self.p_edge, self.p_node, self.edge_eta, [self.rho]])
 
     @property
     def sigma(self) -> Vector:

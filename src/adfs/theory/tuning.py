@@ -131,7 +131,7 @@ def _is_large(setting: Setting) -> bool:
 def _splits(setting: Setting) -> list[Split]:
     """Equal shares for all nodes with data, by the work of each, and fewer where a node is slow."""
     equal = setting.has_data / np.count_nonzero(setting.has_data)
-    masses = setting.conditioning.batch_smoothness
+    masses = setting.conditioning.batch_smoothness()
     alpha = alpha_of(setting, 1.0 + masses / setting.conditioning.sigma, 1.0)
     need = setting.importance_sums * np.sqrt(alpha)
     flat = np.ones(len(equal))
@@ -161,7 +161,7 @@ def _entries(
 def _candidates(
     setting: Setting, split: Split, mu_scale: float | None, rough: bool
 ) -> Iterator[Candidate]:
-    masses = setting.conditioning.batch_smoothness
+    masses = setting.conditioning.batch_smoothness()
     for scale in SCALES if mu_scale is None else [mu_scale]:
         alpha = alpha_of(setting, 1.0 + masses / setting.conditioning.sigma, float(scale))
         yield Candidate(setting, masses, alpha * split.tilt, split.shares, rough)

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from adfs.distributed.spans import KINDS, Span, Spans
-from adfs.launch.world import World
+from adfs.network import Network
+from adfs.runtime.spans import KINDS, Span, Spans
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class Execution:
     ----------
     nodes : list of int
     seconds : dict
-        By kind (`adfs.distributed.spans.KINDS`).
+        By kind (`adfs.runtime.spans.KINDS`).
     spans : list of (kind, start, end)
         In seconds since the loop began, if a timeline was wanted.
     resumed : int or None
@@ -27,6 +27,8 @@ class Execution:
         Edges between ranks.
     peak_memory : int
         Most memory of the process, in bytes.
+    bytes_sent : int
+        Numbers really sent to other ranks, in bytes, by this rank.
     """
 
     rank: int
@@ -35,19 +37,24 @@ class Execution:
     resumed: int | None = None
     cut_edges: int = 0
     peak_memory: int = 0
+    bytes_sent: int = 0
     spans: list[Span] = field(default_factory=list)
 
 
 def account(
-    world: World, nodes: list[int], spans: Spans, waited: float, waits: NDArray[np.float64],
-    resumed: int | None, cut_edges: int,
-) -> Execution:  # fmt: skip
-    """The account of a rank; what compiled code spent waiting is no computing."""
+    network: Network, spans: Spans, waited: float, waits: NDArray[np.float64], resumed: int | None
+) -> Execution:
+    """The account of a process; what compiled code spent waiting is no computing."""
     seconds = dict(spans.seconds)
+    waited += network.waited
     seconds["computing"] -= waited
     seconds["waiting"] += waited
-    kept = spans.relative(waits)
-    return Execution(world.rank, nodes, seconds, resumed, cut_edges, peak_memory(), kept)
+    ends = network.rank_of[network.topology.edges].reshape(-1, 2)
+    return Execution(
+        network.rank, network.nodes.tolist(), seconds, resumed,
+        int(np.count_nonzero(ends[:, 0] != ends[:, 1])), peak_memory(), network.bytes_sent,
+        spans.relative(waits),
+    )  # fmt: skip
 
 
 def peak_memory() -> int:
@@ -62,11 +69,11 @@ def peak_memory() -> int:
         return 0
 
 
-def gather_executions(world: World, own: Execution) -> list[Execution]:
+def gather_executions(network: Network, own: Execution) -> list[Execution]:
     """Those of all ranks, on every rank."""
     kinds = np.array([KINDS.index(span[0]) for span in own.spans], dtype=np.int8)
     times = np.array([span[1:] for span in own.spans], dtype=np.float64).reshape(-1, 2)
-    told: list[dict[str, Any]] = world.gather(
+    told: list[dict[str, Any]] = network.gather(
         {**vars(own), "spans": None, "kinds": kinds, "times": times}
     )
     return [_heard(each) for each in told]

@@ -1,0 +1,314 @@
+"""Nodes on the ranks that mpiexec started: the verbs of `adfs.network` between processes."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adfs.distributed.carriers import make_carrier
+from adfs.distributed.session import open_world
+from adfs.errors import ParameterError
+from adfs.graphs.topology import Topology
+from adfs.kernels import network as kernel
+from adfs.launch.casualty import sentence
+from adfs.launch.peers import agree
+from adfs.launch.world import World
+from adfs.network import Answer, Ask, Block, Callback, Matrix, Network, Numbers, TreeSum, Vector
+
+GATHERED = 4_096  # numbers of all processes together, up to which everybody gets all of them
+ROWS = 0  # tag of neighbours' rows
+
+
+class MpiNetwork(Network):
+    """A graph whose nodes are spread over ranks.
+
+    Parameters
+    ----------
+    world : World
+        The ranks; its communicators carry sums, heartbeats and messages apart from each other.
+    topology : Topology
+    rank_of : array of shape (n_nodes,)
+        The rank of each node; every rank has one.
+    carrier : {"auto", "plain"}
+        Whether messages of pairwise events are sent by compiled code, where the platform allows it.
+    """
+
+    engine = "mpi"
+
+    def __init__(
+        self, world: World, topology: Topology, rank_of: Numbers, carrier: str = "auto"
+    ) -> None:
+        self.world, self._carrier = world, carrier
+        self.clock = world.mpi.Wtime
+        super().__init__(topology, world.rank, rank_of)
+        self._all_nodes = [np.flatnonzero(rank_of == rank) for rank in range(self.size)]
+        self._order = np.argsort(np.concatenate(self._all_nodes))
+        self._blocks = [self._blocks_of(nodes) for nodes in self._all_nodes]
+        self._links_to = self._shared_rows()
+        world.watch.tell(nodes=self.nodes.tolist(), peers=self._waiting_peers())
+
+    def _blocks_of(self, nodes: Numbers) -> list[Block]:
+        """The blocks of the tree that are wholly on a rank with these nodes."""
+        tree = TreeSum(self.topology.n_nodes)
+        for node in nodes.tolist():
+            tree.add(Block(0, node))
+        return tree.blocks
+
+    def _shared_rows(self) -> list[tuple[int, Numbers, Numbers]]:
+        """For each neighbouring rank: own rows that it needs, and where its rows go here."""
+        ends = self.topology.edges.astype(np.int64)
+        both = np.concatenate([ends, ends[:, ::-1]])
+        ours = both[(self.rank_of[both[:, 0]] == self.rank)]
+        ours = ours[self.rank_of[ours[:, 1]] != self.rank]
+        found = []
+        for rank in np.unique(self.rank_of[ours[:, 1]]).tolist():
+            pairs = ours[self.rank_of[ours[:, 1]] == rank]
+            sent, got = np.unique(pairs[:, 0]), np.unique(pairs[:, 1])
+            found.append((rank, self.here[sent], self._row_of[got]))
+        return found
+
+    def _waiting_peers(self) -> dict[int, list[int]]:
+        """For each rank that waits for our messages, the nodes there that do."""
+        return {
+            rank: self.beyond[rows - len(self.nodes)].tolist() for rank, _, rows in self._links_to
+        }
+
+    @property
+    def timeout(self) -> float | None:  # type: ignore[override]
+        """Seconds without a sign of another rank, after which the job ends; None for no limit."""
+        return self.world.timeout
+
+    @timeout.setter
+    def timeout(self, seconds: float | None) -> None:
+        self.world.timeout = seconds
+        self.waited, self.bytes_sent = 0.0, 0
+
+    def gather(self, item: Any) -> list[Any]:
+        """What every rank gave, rank 0 first."""
+        return self.world.gather(item)
+
+    def agree(self, error: Exception | None) -> None:
+        """Raise on every rank if one has an error; one of them prints it."""
+        agree(self.world, error)
+
+    def wait(
+        self,
+        there: Callable[[], bool],
+        what: Callable[[], str],
+        progress: Callable[[], int] | None = None,
+    ) -> None:
+        """Poll until something is there."""
+        self.world.wait(there, what, progress)
+
+    def give_up(self, what: str) -> NoReturn:
+        """End the job with a message that names this rank."""
+        self.world.abort(sentence(self.world.watch.facts, what))
+
+    # Sums over all nodes.
+
+    def _combined(
+        self, width: int, blocks: list[Vector], values: Matrix
+    ) -> Iterator[Answer | None]:
+        if self.is_whole:
+            yield from super()._combined(width, blocks, values)
+            return
+        every = np.empty((self.topology.n_nodes, 0))
+        if values.shape[1]:
+            every = yield from self._told(values)
+        total = np.zeros(0)
+        if width:
+            total = yield from self._added(width, blocks)
+        yield Answer(total, every)
+
+    def _told(self, own: Matrix) -> Any:
+        """Rows of all nodes in node order; for a few numbers per node."""
+        width = own.shape[1]
+        counts = [len(nodes) * width for nodes in self._all_nodes]
+        every = np.empty(sum(counts))
+        yield from self._gathered(own.ravel(), every, counts)
+        return every.reshape(len(self._order), width)[self._order]
+
+    def _added(self, width: int, blocks: list[Vector]) -> Any:
+        """Sum of the blocks of all ranks: all to all if they are small, else a slice per rank."""
+        own = np.array(blocks).reshape(len(blocks), width)
+        n_blocks = [len(each) for each in self._blocks]
+        if width * sum(n_blocks) <= GATHERED:
+            counts = [n * width for n in n_blocks]
+            every = np.empty(sum(counts))
+            yield from self._gathered(own.ravel(), every, counts)
+            return self._tree_sum(every.reshape(-1, width))
+        cuts = np.linspace(0, width, self.size + 1).astype(np.int64)
+        widths = np.diff(cuts)
+        outgoing = np.concatenate([own[:, a:b].ravel() for a, b in itertools.pairwise(cuts)])
+        mine = int(widths[self.rank])
+        incoming = np.empty(sum(n_blocks) * mine)
+        sent, received = len(own) * widths, np.array(n_blocks) * mine
+        self.bytes_sent += 8 * int(sent.sum() - sent[self.rank])
+        comm = self.world.sums
+        yield from _until(comm.Ialltoallv([outgoing, sent], [incoming, received]))
+        total = np.empty(width)
+        part = self._tree_sum(incoming.reshape(-1, mine))
+        yield from self._gathered(part, total, widths.tolist())
+        return total
+
+    def _tree_sum(self, rows: Matrix) -> Vector:
+        """The sum of all ranks' blocks, whose rows come rank after rank."""
+        blocks = [block for each in self._blocks for block in each]
+        tree = TreeSum(self.topology.n_nodes)
+        for place in sorted(range(len(blocks)), key=lambda k: blocks[k].number << blocks[k].level):
+            tree.add(blocks[place], rows[place])
+        return tree.rows[0]
+
+    def _gathered(self, own: Vector, every: Vector, counts: list[int]) -> Iterator[None]:
+        self.bytes_sent += 8 * len(own) * (self.size - 1)
+        yield from _until(self.world.sums.Iallgatherv(own, [every, counts]))
+
+    # What compiled code asks for.
+
+    def _callback_address(self) -> int:
+        if self.is_whole:
+            return 0
+        self._callback = Callback(self._answer_kernel)
+        return self._callback.address
+
+    def _answer_kernel(self, kind: int, rows: Matrix) -> None:
+        """Called from inside a compiled round; an error here ends the job."""
+        started = time.perf_counter()
+        try:
+            if kind == kernel.SUM:
+                rows[0] = self._wait_for(self._combined(rows.shape[1], list(rows), _NO_VALUES))
+            else:
+                self.neighbours(rows)
+        except BaseException as error:  # a second Ctrl-C, too: compiled code cannot pass it on
+            self.world.__exit__(type(error), error, error.__traceback__)
+        self.waited += time.perf_counter() - started
+
+    def _wait_for(self, answers: Iterator[Answer | None]) -> Vector:
+        found: list[Answer] = []
+
+        def there() -> bool:
+            answer = next(answers)
+            if answer is not None:
+                found.append(answer)
+            return answer is not None
+
+        self.wait(there, lambda: "the other ranks' part of a sum")
+        return found[0].total
+
+    def ask(self, ask: Ask) -> Answer:
+        """The answer, waited for."""
+        started = time.perf_counter()
+        answer = super().ask(ask)
+        self.waited += time.perf_counter() - started
+        return answer
+
+    def neighbours(self, rows: Matrix) -> None:
+        """Fill the rows of neighbours on other ranks."""
+        comm, requests, incoming = self.world.messages, [], []
+        for rank, _, theirs in self._links_to:
+            room = np.empty((len(theirs), rows.shape[1]))
+            incoming.append((theirs, room))
+            requests.append(comm.Irecv(room, rank, ROWS))
+        outgoing = [np.ascontiguousarray(rows[ours]) for _, ours, _ in self._links_to]
+        for (rank, _, _), piece in zip(self._links_to, outgoing, strict=True):
+            requests.append(comm.Isend(piece, rank, ROWS))
+            self.bytes_sent += piece.nbytes
+        self._wait_all(requests, "the rows of neighbours on other ranks")
+        for theirs, room in incoming:
+            rows[theirs] = room
+
+    def exchange(self, edge: int, outgoing: Vector) -> Vector:
+        """Swap a row with the far end of an edge."""
+        started = time.perf_counter()
+        k, l = self.topology.edges[edge].tolist()
+        rank = int(self.rank_of[l] if self.rank_of[k] == self.rank else self.rank_of[k])
+        incoming, sent = np.empty_like(outgoing), np.ascontiguousarray(outgoing)
+        comm = self.world.messages
+        requests = [comm.Irecv(incoming, rank, 1 + edge), comm.Isend(sent, rank, 1 + edge)]
+        self.bytes_sent += sent.nbytes
+        self._wait_all(requests, f"a message over the edge between nodes {k} and {l}")
+        self.waited += time.perf_counter() - started
+        return incoming
+
+    def _wait_all(self, requests: list[Any], what: str) -> None:
+        test = self.world.mpi.Request.Testall
+        self.wait(lambda: bool(test(requests)), lambda: what)
+
+    # Heartbeats, messages of queues, and what the first rank is given.
+
+    def begin_max(self, told: Numbers, heard: Numbers) -> Callable[[], bool]:
+        """Begin to find the largest of each number over all ranks."""
+        if self.is_whole:
+            return super().begin_max(told, heard)
+        request = self.world.beats.Iallreduce(told, heard, self.world.mpi.MAX)
+        return lambda: bool(request.Test())
+
+    def carrier(self, stepper: Any) -> Any:
+        """What moves the messages of a `QueueStepper`."""
+        world = self.world
+        return make_carrier(stepper, world.mpi, world.messages, self._carrier, self.keep_waits)
+
+    def collect(self, own: Matrix) -> Matrix:
+        """The rows of all nodes on rank 0; on the others, their own."""
+        if self.is_whole:
+            return own
+        counts = [len(nodes) * own.shape[1] for nodes in self._all_nodes]
+        whole = np.empty(sum(counts)) if self.rank == 0 else None
+        into = None if whole is None else [whole, counts]
+        request = self.world.comm.Igatherv(np.ascontiguousarray(own), into)
+        self.wait(lambda: bool(request.Test()), lambda: "the other ranks' models")
+        return own if whole is None else whole.reshape(-1, own.shape[1])[self._order]
+
+
+_NO_VALUES: NDArray[np.float64] = np.empty((0, 0))
+
+
+def _until(request: Any) -> Iterator[None]:
+    """None until a request is complete."""
+    while not request.Test():
+        yield None
+
+
+def connect(topology: Topology | None, n_own: int, nodes: Sequence[int] | None) -> Network:
+    """The network of a program under mpiexec, whose ranks have ``n_own`` shards each."""
+    world = open_world()
+    counts = world.gather(n_own)
+    first = sum(counts[: world.rank])
+    own = list(range(first, first + n_own)) if nodes is None else [int(node) for node in nodes]
+    told = world.gather(own)
+    graph = topology or Topology.parse("grid", n_nodes=max(1, sum(counts)))
+    try:
+        rank_of, error = _placed(told, counts, graph), None
+    except ParameterError as refused:
+        rank_of, error = np.empty(0, np.int64), refused
+    agree(world, error)
+    return MpiNetwork(world, graph, rank_of)
+
+
+def _placed(told: list[list[int]], counts: list[int], graph: Topology) -> Numbers:
+    """The rank of each node, from the nodes that each rank says it has."""
+    rank_of = np.full(graph.n_nodes, -1, np.int64)
+    for rank, own in enumerate(told):
+        if len(own) != counts[rank] or own != sorted(set(own)) or not own:
+            raise ParameterError(
+                f"Rank {rank} gives {counts[rank]} shards for nodes={own[:8]}; give one shard for "
+                "each node, at least one, in ascending order of the nodes."
+            )
+        for node in own:
+            if not 0 <= node < graph.n_nodes or rank_of[node] >= 0:
+                where = "twice" if 0 <= node < graph.n_nodes else f"not in {graph.name}"
+                raise ParameterError(
+                    f"Node {node} of rank {rank} is {where}; every node of the graph is on one "
+                    "rank."
+                )
+            rank_of[node] = rank
+    if (rank_of < 0).any():
+        raise ParameterError(
+            f"Node {int(np.argmin(rank_of))} of {graph.name} is on no rank; give its shard to one."
+        )
+    return rank_of

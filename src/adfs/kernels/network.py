@@ -1,0 +1,87 @@
+"""Sums over all nodes, and neighbours' rows, inside compiled code, wherever the nodes are.
+
+A process has the rows of its own nodes. A sum over all nodes is added along a fixed binary tree
+over node numbers: the node with number ``i`` is a leaf, and a block of ``2^k`` leaves is the sum of
+its two halves. So its bits do not depend on how nodes are spread over processes. Rows are added
+while they are made, on a stack: node after node pushes its row, and two blocks that are siblings
+become one.
+
+Where nodes are in other processes, ``Links.call`` is the address of a function of `adfs.network`
+that moves the numbers; where all nodes are here it is 0, and nothing is called.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from llvmlite import ir
+from numba import njit, types
+from numba.extending import intrinsic
+
+SUM, NEIGHBOURS = 0, 1  # what the function at ``Links.call`` is asked for
+
+
+class Links(NamedTuple):
+    """How this process's nodes are linked to each other and to the rest.
+
+    Rows of nodes have local numbers: first this process's nodes, then their neighbours elsewhere.
+    """
+
+    call: int  # address of the function that moves numbers between processes; 0 for none
+    merges: np.ndarray  # (own,), additions on the stack after each node's row
+    edges: np.ndarray  # (e, 2), edges with an end here, in the order of the graph's edges
+    starts: np.ndarray  # (own + 1,)
+    neighbours: np.ndarray  # of own node i: neighbours[starts[i]:starts[i + 1]]
+
+
+@intrinsic
+def call_address(typing_context, address, kind, data, n_rows, n_columns):
+    """Call the C function at an address: ``int32 (int64, uintp, int64, int64)``."""
+    signature = types.int32(types.uintp, types.int64, types.uintp, types.int64, types.int64)
+
+    def generate(context, builder, signature, arguments):
+        word = ir.IntType(64)
+        function = ir.FunctionType(ir.IntType(32), [word, word, word, word])
+        pointer = builder.inttoptr(arguments[0], function.as_pointer())
+        return builder.call(pointer, arguments[1:])
+
+    return signature, generate
+
+
+@njit(cache=True, _nrt=False, nogil=True)
+def ask(links, kind, rows, n_rows):
+    """Let the network work on the first ``n_rows`` of ``rows``, in place."""
+    if links.call != 0:
+        call_address(
+            np.uintp(links.call), np.int64(kind), np.uintp(rows.ctypes.data), np.int64(n_rows),
+            np.int64(rows.shape[1]),
+        )  # fmt: skip
+
+
+@njit(cache=True, _nrt=False, forceinline=True)
+def open_row(stack, depth):
+    """Make the next row of the stack zero."""
+    for k in range(stack.shape[1]):
+        stack[depth, k] = 0.0
+
+
+@njit(cache=True, _nrt=False, forceinline=True)
+def close_row(stack, depth, merges):
+    """Add what is complete, once a node's row is on top of the stack; the new depth."""
+    depth += 1
+    for _ in range(merges):
+        depth -= 1
+        for k in range(stack.shape[1]):
+            stack[depth - 1, k] += stack[depth, k]
+    return depth
+
+
+@njit(cache=True, _nrt=False, forceinline=True)
+def finish_sum(links, stack, depth):
+    """The sum over all nodes, in the first row of the stack."""
+    ask(links, SUM, stack, depth)
+
+
+@njit(cache=True, _nrt=False, forceinline=True)
+def fetch_neighbours(links, rows):
+    """Copy the rows of neighbours that are elsewhere behind the rows of this process's nodes."""
+    ask(links, NEIGHBOURS, rows, rows.shape[0])

@@ -1,0 +1,366 @@
+"""What nodes may ask of each other: the only way to learn anything about another node.
+
+A `Network` knows which nodes are in this process. Everything else goes through its verbs:
+
+- ``sum_rows`` adds one row per node over all nodes, and every process gets the result;
+- ``neighbours`` brings the rows of neighbouring nodes (one round of gossip);
+- ``exchange`` swaps one row with the other end of an edge;
+- ``gather`` and ``facts`` collect what set-up needs to know about all processes or nodes.
+
+This class has all nodes in one process. `adfs.distributed.network.MpiNetwork` has the same verbs
+between ranks; `connect` finds it by the name of the engine. Compiled code reaches the same verbs
+through ``links`` (`adfs.kernels.network`).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import importlib
+import time
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adfs.errors import FAILURES, ParameterError
+from adfs.graphs.topology import Topology
+from adfs.kernels import network as kernel
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+Numbers = NDArray[np.int64]
+T = TypeVar("T")
+
+ENGINES = ("local", "mpi")
+
+
+class Part(NamedTuple):
+    """What one node gives: a row to be added, and numbers that everybody wants to see."""
+
+    row: Vector
+    values: tuple[float, ...]
+
+
+class Ask(NamedTuple):
+    """Parts of this process's nodes in order; all rows have ``width`` numbers, all asks alike."""
+
+    width: int
+    n_values: int
+    parts: Iterable[Part]
+
+
+class Answer(NamedTuple):
+    """Sum of the rows of all nodes, and their numbers, one row per node."""
+
+    total: Vector
+    values: Matrix
+
+
+Steps = Generator[Ask, Answer, T]  # work that needs sums: it asks, is sent the answer, returns
+
+
+class Block(NamedTuple):
+    """The nodes from ``number * 2**level`` up to the next block's, as far as they exist."""
+
+    level: int
+    number: int
+
+
+class TreeSum:
+    """Adds rows along the fixed binary tree over node numbers, as they come in node order.
+
+    Examples
+    --------
+    >>> tree = TreeSum(3)
+    >>> for node in range(3):
+    ...     _ = tree.add(Block(0, node), np.array([10.0**node]))
+    >>> tree.blocks, tree.rows
+    ([Block(level=2, number=0)], [array([111.])])
+    """
+
+    def __init__(self, n_nodes: int) -> None:
+        self._n_nodes = n_nodes
+        self.blocks: list[Block] = []
+        self.rows: list[Vector] = []
+
+    def add(self, block: Block, row: Vector | None = None) -> int:
+        """Put a block on the stack and add what is complete; how many additions that took."""
+        self.blocks.append(self._raised(block))
+        if row is not None:
+            self.rows.append(row)
+        additions = 0
+        while len(self.blocks) > 1 and self._are_siblings(*self.blocks[-2:]):
+            left = self.blocks[-2]
+            self.blocks[-2:] = [self._raised(Block(left.level + 1, left.number // 2))]
+            if row is not None:
+                self.rows[-2:] = [self.rows[-2] + self.rows[-1]]
+            additions += 1
+        return additions
+
+    def _raised(self, block: Block) -> Block:
+        """The largest block that holds the same nodes: to its right there are none."""
+        level, number = block
+        while number > 0 and number % 2 == 0 and (number + 1) << level >= self._n_nodes:
+            level, number = level + 1, number // 2
+        return Block(level, number)
+
+    def _are_siblings(self, left: Block, right: Block) -> bool:
+        return (
+            left.level == right.level and left.number + 1 == right.number and right.number % 2 == 1
+        )
+
+
+class Network:
+    """A graph whose nodes are all in this process; the base of those with nodes elsewhere.
+
+    Attributes
+    ----------
+    topology : Topology
+    rank, size : int
+        The number of this process, and how many there are.
+    rank_of : array of shape (n_nodes,)
+        The process of each node.
+    nodes : array
+        Nodes of this process, ascending. Their local numbers are 0, 1, ...
+    here : array of shape (n_nodes,)
+        The local number of each node, -1 where it is elsewhere.
+    ends : array of shape (n_edges, 2)
+        Local numbers of both ends of each edge, -1 where an end is elsewhere.
+
+    Examples
+    --------
+    >>> network = Network(Topology.ring(4))
+    >>> network.sum_rows(iter(np.eye(4)), 4)
+    array([1., 1., 1., 1.])
+    """
+
+    engine = "local"
+    timeout: float | None = None  # seconds without a sign of another process; None while setting up
+    keep_waits = False  # whether to record when this process waited
+    waited = 0.0  # seconds of waiting inside rounds
+    bytes_sent = 0
+    clock = staticmethod(time.perf_counter)
+
+    def __init__(self, topology: Topology, rank: int = 0, rank_of: Numbers | None = None) -> None:
+        n = topology.n_nodes
+        self.topology, self.rank = topology, rank
+        self.rank_of = np.zeros(n, np.int64) if rank_of is None else rank_of
+        self.size = int(self.rank_of.max()) + 1
+        self.nodes: Numbers = np.flatnonzero(self.rank_of == rank)
+        self.here: Numbers = np.full(n, -1, np.int64)
+        self.here[self.nodes] = np.arange(len(self.nodes))
+        self.ends = self.here[topology.edges].astype(np.int32).reshape(-1, 2)
+        self.beyond = self._neighbours_elsewhere()
+        self._row_of = self.here.copy()
+        self._row_of[self.beyond] = len(self.nodes) + np.arange(len(self.beyond))
+
+    def _neighbours_elsewhere(self) -> Numbers:
+        """Nodes of other processes that have a neighbour here, ascending."""
+        ends = self.topology.edges
+        cut = (self.ends >= 0).sum(axis=1) == 1
+        far: Numbers = np.unique(np.where(self.ends[cut] < 0, ends[cut], -1))
+        return far[far >= 0].astype(np.int64)
+
+    @functools.cached_property
+    def links(self) -> kernel.Links:
+        """The same for compiled code."""
+        tree = TreeSum(self.topology.n_nodes)
+        merges = [tree.add(Block(0, node)) for node in self.nodes.tolist()]
+        starts, neighbours, _ = self.topology.incidence
+        edges = self.topology.edges
+        if not self.is_whole:
+            own = [self._row_of[neighbours[starts[i] : starts[i + 1]]] for i in self.nodes]
+            counts = np.diff(starts)[self.nodes]
+            starts = np.concatenate([[0], np.cumsum(counts)]).astype(starts.dtype)
+            neighbours = np.concatenate([*own, np.empty(0, np.int64)]).astype(neighbours.dtype)
+            edges = self._row_of[edges[(self.ends >= 0).any(axis=1)]].astype(edges.dtype)
+        return kernel.Links(
+            self._callback_address(), np.array(merges, dtype=np.int64), edges, starts, neighbours
+        )
+
+    def _callback_address(self) -> int:
+        """Where compiled code asks for other processes' numbers; 0 if it never has to."""
+        return 0
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of a matrix that `neighbours` fills: own nodes, then neighbours elsewhere."""
+        return len(self.nodes) + len(self.beyond)
+
+    @functools.cached_property
+    def n_levels(self) -> int:
+        """Rows that a stack of `adfs.kernels.network` needs."""
+        deepest = depth = 0
+        for merges in self.links.merges.tolist():
+            deepest, depth = max(deepest, depth + 1), depth + 1 - merges
+        return max(deepest, depth)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all nodes are in this process."""
+        return self.size == 1
+
+    # What set-up asks for.
+
+    def gather(self, item: Any) -> list[Any]:
+        """What every process gave, in the order of their numbers; all have to call it."""
+        return [item]
+
+    def agree(self, error: Exception | None) -> None:
+        """Raise on every process if one has an error."""
+        if error is not None:
+            raise error
+
+    def attempt(self, work: Callable[[], T]) -> T:
+        """The result of some local work, once it is known to have succeeded on every process."""
+        if self.is_whole:
+            return work()
+        result, error = None, None
+        try:
+            result = work()
+        except FAILURES as failure:
+            error = failure
+        self.agree(error)
+        return result  # type: ignore[return-value]
+
+    def facts(self, own: NDArray[Any]) -> NDArray[Any]:
+        """One entry (or row) per node of the graph, from those of each process's own nodes."""
+        if self.is_whole:
+            return own
+        whole = np.empty((len(self.here), *own.shape[1:]), own.dtype)
+        for rank, part in enumerate(self.gather(np.ascontiguousarray(own).reshape(-1))):
+            nodes = np.flatnonzero(self.rank_of == rank)
+            whole[nodes] = part.reshape(len(nodes), *own.shape[1:])
+        return whole
+
+    # What a run asks for.
+
+    def answers(self, ask: Ask) -> Iterator[Answer | None]:
+        """The answer to an ask; None is yielded while it is under way."""
+        tree = TreeSum(self.topology.n_nodes)
+        values = []
+        for node, part in zip(self.nodes.tolist(), ask.parts, strict=True):
+            values.append(part.values)
+            if ask.width:
+                tree.add(Block(0, node), part.row)
+        own = np.array(values, dtype=np.float64).reshape(len(self.nodes), ask.n_values)
+        yield from self._combined(ask.width, tree.rows, own)
+
+    def _combined(
+        self, width: int, blocks: list[Vector], values: Matrix
+    ) -> Iterator[Answer | None]:
+        """The answer from this process's blocks of the tree and its nodes' numbers."""
+        total = np.zeros(0) if not width else blocks[0]
+        yield Answer(total.copy() if len(self.nodes) == 1 else total, values)
+
+    def ask(self, ask: Ask) -> Answer:
+        """The answer, waited for."""
+        answers, found = self.answers(ask), list[Answer]()
+
+        def there() -> bool:
+            answer = next(answers)
+            if answer is not None:
+                found.append(answer)
+            return answer is not None
+
+        self.wait(there, lambda: "the other ranks' part of a sum")
+        return found[0]
+
+    def run(self, steps: Steps[T]) -> T:
+        """The result of work that asks for sums, each waited for."""
+        try:
+            ask = next(steps)
+            while True:
+                ask = steps.send(self.ask(ask))
+        except StopIteration as end:
+            result: T = end.value
+            return result
+
+    def sum_rows(self, rows: Iterable[Vector], width: int) -> Vector:
+        """Sum over all nodes of one row per node; ``rows`` are those of the nodes here."""
+        return self.ask(Ask(width, 0, (Part(row, ()) for row in rows))).total
+
+    def sum_values(self, values: Sequence[float]) -> float:
+        """Sum over all nodes of one number per node."""
+        own = (np.array([float(value)]) for value in values)
+        return float(self.sum_rows(own, 1)[0])
+
+    def neighbours(self, rows: Matrix) -> None:
+        """Fill the rows of neighbours elsewhere, which follow the rows of the nodes here."""
+
+    def exchange(self, edge: int, outgoing: Vector) -> Vector:
+        """Give ``outgoing`` to the far end of an edge that leaves this process; what it gave."""
+        raise ParameterError(f"Both ends of edge {edge} are in this process.")
+
+    def begin_max(self, told: Numbers, heard: Numbers) -> Callable[[], bool]:
+        """Begin to find the largest of each number over all processes; call the result to know."""
+        heard[:] = told
+        return lambda: True
+
+    def collect(self, own: Matrix) -> Matrix:
+        """The rows of all nodes in the first process; in the others, their own."""
+        return own
+
+    def carrier(self, stepper: Any) -> Any:
+        """What moves the messages of a `QueueStepper`."""
+        raise AssertionError("one process needs no queue")
+
+    def wait(
+        self,
+        there: Callable[[], bool],
+        what: Callable[[], str],
+        progress: Callable[[], int] | None = None,
+    ) -> None:
+        """Poll until something is there; the only place where a process waits for others.
+
+        Where other processes are waited for, the job ends with a message when ``timeout`` seconds
+        have passed in which ``progress`` did not change; signals are noticed meanwhile.
+        """
+        while not there():
+            pass
+
+    def give_up(self, what: str) -> None:
+        """End the job because of a fault between processes."""
+        raise ConnectionError(what)
+
+
+class Callback:
+    """A Python function as an address that compiled code can call."""
+
+    TYPE = ctypes.CFUNCTYPE(
+        ctypes.c_int32, ctypes.c_int64, ctypes.c_size_t, ctypes.c_int64, ctypes.c_int64
+    )
+
+    def __init__(self, function: Callable[[int, Matrix], None]) -> None:
+        def answer(kind: int, address: int, n_rows: int, n_columns: int) -> int:
+            kind_of_array = ctypes.c_double * (n_rows * n_columns)
+            flat = np.ctypeslib.as_array(kind_of_array.from_address(address))
+            function(kind, flat.reshape(n_rows, n_columns))
+            return 0
+
+        self._kept = self.TYPE(answer)  # as long as the address is in use
+        self.address = int(ctypes.cast(self._kept, ctypes.c_void_p).value or 0)
+
+
+def connect(
+    engine: str, topology: Topology | None, n_own: int, nodes: Sequence[int] | None = None
+) -> Network:
+    """The network of an engine: ``local`` has all nodes here, ``mpi`` spreads them over ranks.
+
+    ``n_own`` shards are in this process; ``nodes`` are their numbers, consecutive over the ranks by
+    default. Without a topology it is the most square grid.
+    """
+    if engine not in ENGINES:
+        raise ParameterError(f"engine={engine!r} is unknown; choose one of {', '.join(ENGINES)}.")
+    if engine == "mpi":
+        module = importlib.import_module("adfs.distributed.network")
+        network: Network = module.connect(topology, n_own, nodes)
+        return network
+    if nodes is not None and sorted(nodes) != list(range(n_own)):
+        raise ParameterError(
+            f"nodes={list(nodes)[:8]} must be all nodes from 0 to {n_own - 1} in one process; "
+            "leave them out, or give engine='mpi'."
+        )
+    return Network(topology or Topology.parse("grid", n_nodes=max(1, n_own)))
