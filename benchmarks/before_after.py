@@ -36,6 +36,7 @@ SECONDS = 0.08  # a timed call, about
 TURNS_OF_A_LIFE = 3  # after which all processes are replaced
 CALLS = 3  # timed calls of a turn, of which the least counts: disturbances only ever add
 RANK_SAMPLES, RANK_EVENTS, RANK_NODES = 200_000, 4_000_000, 4
+PATIENCE = 10.0  # seconds to wait for other work on this machine, before ranks start
 STOPPED = 3  # exit code of a training that ends at --max-iter
 
 
@@ -184,7 +185,12 @@ def measure_ranks(sides, turns):
     with tempfile.TemporaryDirectory() as folder:
         path = str(Path(folder) / "rows.npz")
         sides["old"].ask("save", path=path, n_samples=RANK_SAMPLES)
-        pairs = take_turns(lambda name: [sides[name].train(n, path) for n in (1, 2)], range(turns))
+
+        def train(name):
+            on_ranks.wait_until_quiet(PATIENCE)
+            return [sides[name].train(n_ranks, path) for n_ranks in (1, 2)]
+
+        pairs = take_turns(train, range(turns))
     parts = {
         "training on 1 rank": lambda one, two: one,
         "training on 2 ranks": lambda one, two: two,

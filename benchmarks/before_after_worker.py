@@ -57,7 +57,7 @@ TASKS = {  # name: the problem, and how it is solved
         for name in ("msda", "ssda", "esdacd", "dsba", "katyusha", "l-katyusha", "point-saga")
     },
     **{  # larger, since few rounds reach the optimum
-        f"{name} round": (lambda: gaussians(2_000, 60), {"algorithm": name})
+        f"{name} round": (lambda: gaussians(2_000, 120), {"algorithm": name})
         for name in ("newton", "lbfgs")
     },
 }  # fmt: skip
