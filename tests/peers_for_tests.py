@@ -1,14 +1,14 @@
 """Ranks that are threads of this process, what the local engine has, and a comparison of bits."""
 
-import argparse
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 from scipy.sparse import issparse
 
-from adfs.cli.data import _shards
 from adfs.launch.envelope import pack, unpack
+from adfs.problems.files import NODE, load_data, load_shards
+from adfs.problems.partition import Shard, partition
 
 
 class Threads:
@@ -80,11 +80,11 @@ def succeed(size, work):
 
 
 def local_shards(data, n_nodes, how=None, seed=0, m=None, n_features=None):
-    """The shards of the local engine."""
-    args = argparse.Namespace(
-        data=str(data), partition=how, m=m, n_features=n_features, seed=seed, quiet=True
-    )
-    return _shards(args, n_nodes)
+    """The shards of all rows, read at once."""
+    if NODE in str(data):
+        return [Shard(X, y) for X, y in load_shards(str(data), n_features)]
+    X, y = load_data(str(data), n_features)
+    return partition(X, y, n_nodes, how or "even", seed, m)
 
 
 def owners(n_nodes, size):

@@ -12,10 +12,12 @@ import numpy as np
 import adfs
 from adfs.algorithms import registered  # noqa: F401  (fills the registry)
 from adfs.algorithms.base import Counts, Setting, get_algorithm
+from adfs.distributed.carriers import serve
 from adfs.distributed.mapping import Mapping
-from adfs.distributed.rank import Rank, serve
-from adfs.distributed.share import Share
 from adfs.distributed.transport import Hub, Loopback
+from adfs.launch.peers import agree
+from adfs.network import Answer, Block, Callback, Network, TreeSum
+from adfs.runtime.stepping import QueueStepper
 from adfs.schedule.delays import Delays
 from peers_for_tests import succeed
 from problems_for_tests import make_case, stored_as
@@ -38,6 +40,7 @@ class Case(NamedTuple):
     n_nodes: int
     graph: str = ""
     n_features: int = 5
+    algorithm: str = "auto"
 
     @property
     def seed(self):
@@ -48,11 +51,13 @@ class Case(NamedTuple):
     def setting(self):
         """Rule, time model, seed and schedule."""
         clock, tau = ("nonblocking", "rendezvous")[self.seed % 2], 1.0 + self.seed % 7
-        rule = "tuned" if self.loss == "hinge" else "exact"  # whichever is chosen fast
+        exact = self.loss != "hinge" and self.algorithm == "auto"  # whichever is chosen fast
+        rule = "exact" if exact else "tuned"
         return Setting(rule, tau, clock, Delays(tau=tau), self.seed, self.schedule)
 
     def __str__(self):
-        return f"{self.loss}-{self.layout}-{self.schedule}-{self.graph or GRAPHS[self.n_nodes]}"
+        words = [self.loss, self.layout, self.schedule, self.graph or GRAPHS[self.n_nodes]]
+        return "-".join(words + [self.algorithm] * (self.algorithm != "auto"))
 
 
 def all_cases(sizes):
@@ -87,27 +92,75 @@ def random_mapping(n_nodes, size, seed):
     return Mapping(rank_of, size)
 
 
-def share_of(peers, shards, problem, mapping):
+class ThreadNetwork(Network):
+    """Nodes on ranks that are threads of this process: all numbers go through one gathering."""
+
+    def __init__(self, peers, topology, rank_of):
+        self.peers = peers
+        super().__init__(topology, peers.rank, rank_of)
+
+    def gather(self, item):
+        return self.peers.gather(item)
+
+    def agree(self, error):
+        agree(self.peers, error)
+
+    def carrier(self, stepper):
+        """None: the tests carry the messages themselves."""
+
+    def _combined(self, width, blocks, values):
+        told = self.gather([np.array(blocks).reshape(-1, width), values])
+        every = np.empty((self.topology.n_nodes, values.shape[1]))
+        leaves = []
+        for rank, (rows, numbers) in enumerate(told):
+            nodes = np.flatnonzero(self.rank_of == rank)
+            every[nodes] = numbers
+            tree = TreeSum(self.topology.n_nodes)
+            for node in nodes.tolist():
+                tree.add(Block(0, node))
+            leaves += zip(tree.blocks, rows, strict=bool(width))
+        tree = TreeSum(self.topology.n_nodes)
+        for block, row in sorted(leaves, key=lambda leaf: leaf[0].number << leaf[0].level):
+            tree.add(block, row)
+        yield Answer(tree.rows[0] if width else np.zeros(0), every)
+
+    def neighbours(self, rows):
+        told = self.gather(rows[: len(self.nodes)])
+        for row, node in enumerate(self.beyond.tolist(), start=len(self.nodes)):
+            rank = int(self.rank_of[node])
+            own = np.flatnonzero(self.rank_of == rank).tolist().index(node)
+            rows[row] = told[rank][own]
+
+    def _callback_address(self):
+        def answer(kind, rows):
+            if kind == 0:
+                (found,) = self._combined(rows.shape[1], list(rows), np.empty((len(self.nodes), 0)))
+                rows[0] = found.total
+            else:
+                self.neighbours(rows)
+
+        self._callback = Callback(answer)
+        return self._callback.address
+
+
+def share_of(network, shards, problem):
     """What a rank holds of a problem."""
-    classes = np.array([-1.0, 1.0]) if problem.loss.binary else None
-    own = [shards[node] for node in mapping.nodes(peers.rank)]
-    return Share(
-        peers, own, problem.loss, np.array(problem.sigma), problem.topology, mapping, classes
-    )  # fmt: skip
+    own = [shards[node] for node in network.nodes]
+    return adfs.Problem(own, problem.loss, np.array(problem.sigma), network=network)
 
 
 def rank_of(share, setting):
     """A rank with parameters that it chooses itself, from gathered numbers."""
-    kind = adfs.Parameters if share.loss.smooth else adfs.NonSmoothParameters
-    chosen = kind.choose(share, setting.rule, setting.tau, setting.clock, setting.delays)
-    return Rank(share, chosen, setting)
+    method = get_algorithm("adfs" if share.loss.smooth else "ns-adfs")(share, setting)
+    return QueueStepper(share, method, setting)
 
 
 def make_ranks(shards, problem, setting, mapping):
     """A rank for each part of a mapping."""
 
     def make(peers):
-        return rank_of(share_of(peers, shards, problem, mapping), setting)
+        network = ThreadNetwork(peers, problem.topology, mapping.rank_of)
+        return rank_of(share_of(network, shards, problem), setting)
 
     return succeed(mapping.size, make)
 
@@ -138,13 +191,13 @@ def run_ranks(ranks, transports, stop, seed=0):
 
 def found_by(rank):
     """Everything a rank knows of its nodes, a row a node, and what it has counted."""
-    state, hands = rank.state, rank.hands
-    duals = [rank.algorithm.duals(state, own) for own in range(rank.share.n_nodes)]
-    times = np.column_stack([hands.finish, hands.busy, hands.waiting])
+    state, clocks = rank.state, rank.clocks
+    duals = [rank.algorithm.duals(state, node) for node in rank.problem.nodes.tolist()]
+    times = np.column_stack([clocks.finish, clocks.busy, clocks.waiting])
     n_prox, n_exchanges = rank.tally.sum(axis=0).tolist()
-    n_bytes = 2 * 8 * rank.share.n_features * n_exchanges
+    n_bytes = 2 * 8 * rank.problem.n_features * n_exchanges
     return {
-        "nodes": rank.share.nodes, "thetas": rank.algorithm.output(state), "times": times,
+        "nodes": rank.problem.nodes, "thetas": rank.algorithm.output(state), "times": times,
         "duals": duals, "counts": [n_prox + n_exchanges, n_prox, 0, 2 * n_exchanges, n_bytes],
     }  # fmt: skip
 

@@ -10,6 +10,14 @@ from adfs.runtime.stopping import Stopping
 from ranks_for_tests import GRAPHS, Case, all_cases, make_shards_of, shard_of
 
 CASES = all_cases(GRAPHS)
+METHODS = ("msda", "ssda", "esdacd", "dsba", "katyusha", "l-katyusha", "newton", "lbfgs")
+ROUNDS = [
+    Case(loss, layout, "shared", n_nodes, algorithm=name)
+    for name in METHODS
+    for loss in ("logistic", "squared")
+    for layout in ("dense", "csr")
+    for n_nodes in (1, 4, 9)
+]
 WIDE = Case("logistic", "wide", "shared", 2, "path:2", 1_000_000)
 TINY = Case("logistic", "dense", "shared", 2, "path:2")
 
@@ -39,6 +47,12 @@ def limits(case):
     if case == TINY:
         return Stopping(1e-300, 200), 50
     kind = case.seed // 2 % 3
+    if case.algorithm != "auto":
+        short = case.algorithm in ("newton", "lbfgs")
+        return (
+            (Stopping(1e-300, 9 if short else 150), 4 if short else 40) if kind == 0
+            else (Stopping(1e-9, 5_000), None)
+        )  # fmt: skip
     if kind == 0:
         return Stopping(1e-300, 3_000), 700
     tol = (1e-3, 1e-4) if case.loss == "hinge" else (1e-5, 1e-10)
@@ -50,8 +64,8 @@ def locally(case):
     stopping, every = limits(case)
     setting = case.setting
     return adfs.solve(
-        shards_of(case)[1], tol=stopping.tol, max_iter=stopping.max_iter, tau=setting.tau,
-        clock=setting.clock, parameters=setting.rule, seed=setting.seed, schedule=setting.schedule,
+        shards_of(case)[1], case.algorithm, tol=stopping.tol, max_iter=stopping.max_iter,
+        tau=setting.tau, clock=setting.clock, parameters=setting.rule, seed=setting.seed, schedule=setting.schedule,
         evaluate_every=every,
     )  # fmt: skip
 

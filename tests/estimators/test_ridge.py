@@ -6,7 +6,7 @@ import scipy.sparse as sp
 import sklearn.linear_model
 
 import adfs
-from adfs.estimators.elimination import EliminatedRun
+from adfs.estimators.elimination import Eliminated
 from estimators_for_tests import NODES, relative, ridge_reference, rows, weighted
 
 
@@ -64,16 +64,16 @@ def test_the_gap_of_sparse_rows_bounds_what_the_intercept_eliminated_objective_l
 
 
 def test_sparse_rows_are_not_made_dense(monkeypatch):
-    seen, read = [], EliminatedRun.read
-    monkeypatch.setattr(EliminatedRun, "read", lambda run: (seen.append(run), read(run))[1])
+    seen, steps = [], Eliminated.steps
+    monkeypatch.setattr(Eliminated, "steps", lambda own, *a: (seen.append(own), steps(own, *a))[1])
     X, y = sparse_rows_with_a_near_constant()
     adfs.Ridge(n_nodes=4).fit(sp.csr_array(X), y)
     assert seen
     stored = np.count_nonzero(X)
-    for run in seen:
-        assert run.problem.n_numbers == 2 * stored  # a row for each of the two models
-        assert all(sp.issparse(matrix) for matrix in run.eliminated.matrices)
-        assert sum(matrix.nnz for matrix in run.eliminated.matrices) == stored
+    for own in seen:
+        assert own.problem.n_numbers == 2 * stored  # a row for each of the two models
+        assert all(sp.issparse(matrix) for matrix in own.matrices)
+        assert sum(matrix.nnz for matrix in own.matrices) == stored
 
 
 @pytest.mark.parametrize("layout", [np.asarray, sp.csr_array])

@@ -2,7 +2,8 @@
 
     mpiexec -n R python same_bits_script.py FILE.npz KIND
 
-KIND is a carrier, ``plain`` or ``compiled``, through which each case is solved; or ``transport``:
+KIND is a carrier, ``plain`` or ``compiled``, through which each case is solved; or ``rounds``, the
+methods that need no carrier; or ``transport``:
 ranks dealt at random and blocks cut at random, turned by hand over MPI as over other transports in
 ``tests/unit/test_transports.py``; or ``wide`` or ``tiny``, one case.
 """
@@ -14,11 +15,13 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from adfs.distributed import solve as engine
+from adfs.distributed import network as networks
 from adfs.distributed.carriers import CompiledCarrier, MpiTransport, PlainCarrier
 from adfs.distributed.mapping import map_nodes
-from adfs.distributed.solve import Job, solve_on_ranks
+from adfs.distributed.network import MpiNetwork
 from adfs.launch.world import World, give_way
+from adfs.runtime.signals import Interrupts
+from adfs.runtime.solve import Options, run
 from ranks_for_tests import (
     EVENTS,
     all_cases,
@@ -29,32 +32,31 @@ from ranks_for_tests import (
     share_of,
     turn,
 )
-from same_bits_for_tests import CASES, TINY, WIDE, bits_of, limits, shards_of
+from same_bits_for_tests import CASES, ROUNDS, TINY, WIDE, bits_of, limits, shards_of
 
 ONE_CASE = {"wide": WIDE, "tiny": TINY}
 EXPECTED = {"plain": PlainCarrier, "tiny": PlainCarrier}
 
 
 def solved(world, case, kind):
-    """A case through `solve_on_ranks`."""
+    """A case through `run`."""
     shards, problem = shards_of(case)
     mapping = map_nodes(problem.topology, world.size, ("contiguous", "graph")[case.seed % 2])
-    share = share_of(world, shards, problem, mapping)
+    carrier = kind if kind in ("plain", "compiled") else "auto"
+    network = MpiNetwork(world, problem.topology, mapping.rank_of, carrier)
+    share = share_of(network, shards, problem)
     del shards, problem
     stopping, every = limits(case)
-    carrier = kind if kind in ("plain", "compiled") else "auto"
-    result, _ = solve_on_ranks(
-        world, share, "auto", stopping, case.setting, evaluate_every=every,
-        job=Job(carrier=carrier, timeout=300.0),
-    )  # fmt: skip
-    return bits_of(result)
+    options = Options(evaluate_every=every, timeout=300.0)
+    return bits_of(run(share, case.algorithm, case.setting, stopping, options, Interrupts(())))
 
 
 def turned(world, case):
     """A case over the readable MPI transport, without the engine."""
     shards, problem = shards_of(case)
     mapping = random_mapping(case.n_nodes, world.size, case.seed)
-    rank = rank_of(share_of(world, shards, problem, mapping), case.setting)
+    network = MpiNetwork(world, problem.topology, mapping.rank_of, "plain")
+    rank = rank_of(share_of(network, shards, problem), case.setting)
     transport = MpiTransport(world.mpi, world.comm.Dup())
     generator = np.random.default_rng([case.seed, world.rank])
     while not (rank.done and rank.position == EVENTS):
@@ -62,7 +64,7 @@ def turned(world, case):
             give_way()
     own = found_by(rank)
     found = world.gather({**own, "duals": np.concatenate(own["duals"])})
-    sizes = np.diff(rank.share.offsets).tolist()
+    sizes = np.diff(rank.problem.offsets).tolist()
     for each, lengths in zip(found, world.gather(sizes), strict=True):
         each["duals"] = np.split(each["duals"], np.cumsum(lengths)[:-1])
     return merged(found, case.n_nodes)
@@ -73,12 +75,12 @@ def main(path, kind):
     kept = {}
     with World.open() as world:
         seen = note_carriers()
-        cases = CASES if kind in ("plain", "compiled") else all_cases((4, 9))
+        cases = {"rounds": ROUNDS, "transport": all_cases((4, 9))}.get(kind, CASES)
         for case in [ONE_CASE[kind]] if kind in ONE_CASE else cases:
             if case.n_nodes >= world.size:
                 found = turned(world, case) if kind == "transport" else solved(world, case, kind)
                 kept.update({f"{case}/{name}": array for name, array in found.items()})
-        if kind != "transport" and world.size > 1:
+        if kind not in ("transport", "rounds") and world.size > 1:
             assert seen == {EXPECTED.get(kind, CompiledCarrier)}, seen
         if world.rank == 0:
             np.savez(path, **kept)
@@ -86,14 +88,14 @@ def main(path, kind):
 
 def note_carriers():
     """Types of the carriers that the engine takes: a fall-back must not go unnoticed."""
-    seen, make = set(), engine.make_carrier
+    seen, make = set(), networks.make_carrier
 
     def noted(*arguments):
         carrier = make(*arguments)
         seen.add(type(carrier))
         return carrier
 
-    engine.make_carrier = noted
+    networks.make_carrier = noted
     return seen
 
 

@@ -17,7 +17,7 @@ from ranks_for_tests import (
     make_shards_of,
     require_same_bits,
 )
-from same_bits_for_tests import CASES, TINY, WIDE, bits_of, differences, locally
+from same_bits_for_tests import CASES, ROUNDS, TINY, WIDE, bits_of, differences, locally
 
 SCRIPT = Path(__file__).with_name("same_bits_script.py")
 LAUNCHES = [(1, "compiled"), (2, "compiled"), (3, "compiled"), (4, "compiled"), (2, "plain")]
@@ -60,6 +60,20 @@ def launched(mpiexec, tmp_path_factory):
 )
 def test_ranks_have_the_bits_of_the_local_engine(launched, size, kind, case):
     assert differences(launched(size, kind)[str(case)], expected_of(case)) == []
+
+
+@pytest.mark.parametrize(
+    ("size", "case"),
+    [(size, case) for size in (1, 2, 3, 4) for case in ROUNDS if case.n_nodes >= size],
+    ids=str,
+)
+def test_every_other_method_has_the_bits_of_one_process(launched, size, case):
+    assert differences(launched(size, "rounds")[str(case)], expected_of(case)) == []
+
+
+@pytest.mark.parametrize("case", [case for case in ROUNDS if case.n_nodes == 9][::3], ids=str)
+def test_one_node_per_rank_has_the_bits_of_one_process(launched, case):
+    assert differences(launched(9, "rounds")[str(case)], expected_of(case)) == []
 
 
 def test_cases_end_at_a_tolerance_and_at_a_limit_after_several_readings():

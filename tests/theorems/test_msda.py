@@ -262,7 +262,7 @@ def test_unlike_nodes_gain_from_gossip_scaled_by_sigma():
     theory = prepare(problem, setting._replace(rule="theory")).parameters
     np.testing.assert_allclose(tuned.inverse_scale, 1.0 / sigma)
     assert tuned.time_per_efold < 0.5 * theory.time_per_efold
-    assert tuned.rho == pytest.approx(problem.conditioning.kappa_b()**-0.5, rel=0.05)
+    assert tuned.rho == pytest.approx(problem.conditioning.kappa_b() ** -0.5, rel=0.05)
 
 
 @pytest.mark.parametrize("rule", RULES)

@@ -140,7 +140,7 @@ def test_too_many_features_for_one_leave_it_out_unless_it_is_named(problem, monk
     chosen = choose_contenders(None, "logistic", 3)
     assert "narrow" not in [each.label for each in chosen]
     assert left_out(chosen, "logistic", 3)["narrow"] == "d=3 is more than 2."
-    monkeypatch.setattr("adfs.bench.runs.Run", nothing_runs)
+    monkeypatch.setattr("adfs.bench.runs.run", nothing_runs)
     with pytest.raises(ParameterError, match="narrow: d=3 is more than 2"):
         adfs.compare(problem, ["adfs:exact", "narrow"])
 
@@ -172,7 +172,7 @@ def nothing_runs(*arguments):
     ],
 )
 def test_what_is_wrong_is_told_before_any_work(problem, monkeypatch, tmp_path, keywords, sentence):
-    monkeypatch.setattr("adfs.bench.runs.Run", nothing_runs)
+    monkeypatch.setattr("adfs.bench.runs.run", nothing_runs)
     with pytest.raises(ParameterError, match=sentence):
         adfs.compare(problem, **{"algorithms": ["adfs"], "folder": tmp_path / "r", **keywords})
     assert not (tmp_path / "r").exists()

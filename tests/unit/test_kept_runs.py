@@ -7,7 +7,7 @@ import pytest
 
 import adfs
 from adfs.errors import CheckpointError, ParameterError
-from adfs.runtime.keeping import Checkpoints
+from adfs.runtime.checkpointer import Checkpoints
 
 EVERY = 700
 
@@ -140,9 +140,32 @@ def test_other_samples_are_refused(tmp_path):
         adfs.solve(other, checkpoints=Checkpoints(tmp_path, 500, resume=True))
 
 
-def test_algorithms_that_cannot_be_kept_are_refused(tmp_path):
-    with pytest.raises(ParameterError, match="Checkpoints are for the algorithms adfs and ns-adfs"):
-        adfs.solve(make("logistic"), "msda", checkpoints=Checkpoints(tmp_path))
+@pytest.mark.parametrize("name", [name for name in adfs.algorithms() if name != "ns-adfs"])
+def test_every_algorithm_goes_on_from_what_was_kept(tmp_path, name):
+    problem = make("logistic")
+    options = {"algorithm": name, "tol": 1e-300, "evaluate_every": 3}
+    whole = adfs.solve(problem, max_iter=9, **options)
+    kept = Checkpoints(tmp_path, every=4)
+    adfs.solve(problem, max_iter=6, checkpoints=kept, **options)
+    again = adfs.solve(problem, max_iter=9, checkpoints=kept._replace(resume=True), **options)
+    assert again.resumed == 6
+    assert again.thetas.tobytes() == whole.thetas.tobytes()
+    columns, expected = again.trace.to_dict(), whole.trace.to_dict()
+    assert {n: c for n, c in columns.items() if n != "wall_time"} == {
+        n: c for n, c in expected.items() if n != "wall_time"
+    }
+
+
+def test_a_folder_that_another_run_writes_to_is_refused(tmp_path):
+    problem, refused = make("logistic"), []
+
+    def second(progress):
+        with pytest.raises(ParameterError, match="is in use by another run; .*name another"):
+            adfs.solve(problem, checkpoints=Checkpoints(tmp_path, 500))
+        refused.append(progress)
+
+    adfs.solve(problem, checkpoints=Checkpoints(tmp_path, 500), callback=second)
+    assert refused
 
 
 def test_a_disk_that_refuses_costs_the_checkpoint_not_the_run(tmp_path, monkeypatch):

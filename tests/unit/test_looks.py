@@ -7,7 +7,7 @@ import pytest
 
 import adfs
 from adfs.errors import ParameterError
-from adfs.runtime.keeping import Checkpoints
+from adfs.runtime.checkpointer import Checkpoints
 from adfs.runtime.pace import TO_DRAW, Looks
 
 CASES = [

@@ -9,11 +9,13 @@ import pytest
 from adfs.cli import rank_timeline
 from adfs.cli.rank_timeline import chrome_trace, save_ranks, timeline_kind
 from adfs.cli.report import ranks_line, ranks_record
-from adfs.distributed import spans as spans_module
+from adfs.errors import ParameterError
+from adfs.graphs.topology import Topology
+from adfs.network import Network
+from adfs.plots.ranks import COLUMNS, LOOKS, column_shares, name_of
+from adfs.runtime import spans as spans_module
 from adfs.runtime.execution import Execution, account, gather_executions
 from adfs.runtime.spans import KINDS, Spans
-from adfs.errors import ParameterError
-from adfs.plots.ranks import COLUMNS, LOOKS, column_shares, name_of
 
 
 def random_rank(rank, n_turns, seed=0, nodes=(0, 1)):
@@ -75,7 +77,7 @@ def test_spans_count_from_the_beginning_and_waits_take_their_place_among_them():
 
 def test_waiting_in_compiled_code_is_no_computing():
     spans, waits = kept(2, [(100.25, 100.5)])
-    own = account(Alone(), [0], spans, 0.25, waits, None, 0)
+    own = account(Network(Topology.single()), spans, 0.25, waits, None)
     assert own.seconds["computing"] == 1.75
     assert own.seconds["waiting"] == 0.25
 

@@ -24,9 +24,8 @@ from adfs.reproduce.order import Order
 from adfs.reproduce.rates import TABLE_1, Sizes
 from adfs.reproduce.report import Claim, Picture, Report, Table, verdict
 from adfs.reproduce.yardstick import draw_network, time_to
-from adfs.runtime.pace import Every
-from adfs.runtime.runner import Run
 from adfs.runtime.signals import Interrupts
+from adfs.runtime.solve import Options, run
 from adfs.runtime.stopping import Stopping
 
 
@@ -173,10 +172,10 @@ def test_time_to_an_error_agrees_with_a_dense_curve(name):
     network.problem.optimum()
     tol = 1e-5
     found = time_to(network, REGISTRY[name](network.problem, Setting()), tol, Interrupts())
-    method = REGISTRY[name](network.problem, Setting())
-    run = Run(network.problem, method, Stopping(tol / 100, measure="suboptimality"), Every(1))
-    run.go(Interrupts())
-    time, error = (np.array(run.trace[column]) for column in ("idealized_time", "suboptimality"))
+    stopping = Stopping(tol / 100, measure="suboptimality")
+    options = Options(evaluate_every=1)
+    trace = run(network.problem, name, Setting(), stopping, options, Interrupts()).trace
+    time, error = (np.array(trace[column]) for column in ("idealized_time", "suboptimality"))
     # The curve is not smooth: the time is right if around it the error is the one asked for.
     assert time[error > 10 * tol].max() < found < time[error > tol / 10].max() + 1
 

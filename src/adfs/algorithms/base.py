@@ -315,10 +315,11 @@ class QueuedAlgorithm(Algorithm[S], Protocol[S]):
         ...
 
 
-def source_of(law: SamplingLaw, setting: Setting, network: Network) -> Source:
+def source_of(law: SamplingLaw, setting: Setting, network: Network | None = None) -> Source:
     """Where the setting's schedule draws events of the law from: those of the nodes here."""
     if setting.schedule == "poisson":
-        return PoissonSource(law, setting.seed, None if network.is_whole else network.nodes)
+        some = network is not None and not network.is_whole
+        return PoissonSource(law, setting.seed, network.nodes if some and network else None)
     return Drawer(law, setting.seed, network)
 
 

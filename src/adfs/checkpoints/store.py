@@ -8,7 +8,6 @@ any number of ranks can go on from what any other number wrote.
 import contextlib
 import operator
 import os
-import socket
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -23,8 +22,6 @@ from adfs.checkpoints.record import NodeArrays, Record
 from adfs.checkpoints.tidying import Tidying
 from adfs.errors import CheckpointError, DataError, ParameterError
 from adfs.storage import settle, write_whole
-
-LOCK = "in-use"  # names the process that writes to the folder
 
 
 class Loaded(NamedTuple):
@@ -74,6 +71,7 @@ class Store:
         self.rank, self.size = rank, size
         self._tidying = Tidying(self.folder, identity, rank, size)
         self._skipped: dict[tuple[Path, str], None] = {}
+        self._lock: int | None = None
 
     @property
     def skipped(self) -> list[tuple[Path, str]]:
@@ -107,23 +105,23 @@ class Store:
             import fcntl
         except ImportError:
             return  # not on this system
-        self._lock = open(self.folder / LOCK, "a+")  # noqa: SIM115  (held until this store is gone)
+        self._lock = os.open(self.folder, os.O_RDONLY)
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            self._lock.seek(0)
-            holder = self._lock.read(200).strip() or "another process"
-            self._lock.close()
+            self.unlock()
             raise ParameterError(
-                f"--checkpoint {self.folder} is in use by {holder}; wait for it, stop it, or name "
-                "another folder."
+                f"--checkpoint {self.folder} is in use by another run; wait for it, stop it, or "
+                "name another folder."
             ) from None
         except OSError:
             return  # a file system without locks
-        self._lock.seek(0)
-        self._lock.truncate()
-        self._lock.write(f"process {os.getpid()} on {socket.gethostname()}")
-        self._lock.flush()
+
+    def unlock(self) -> None:
+        """Let others have the folder."""
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
 
     def save(
         self,

@@ -216,6 +216,7 @@ def run(
     course = Course(stopping, pace, method.rho, options.callbacks, looks)
     network.keep_waits = options.keep_spans
     stepper = make_stepper(problem, method, setting, start)
+    stepper.warm_up()
     checkpointer, resumed, seconds = None, None, 0.0
     if options.checkpoints is not None:
         checkpointer = open_checkpoints(
@@ -224,16 +225,19 @@ def run(
         stepper.keeps_tally = True
         if options.checkpoints.resume:
             resumed, seconds = _resume(options.checkpoints, checkpointer, stepper, course)
-    stepper.warm_up()
-    spans = Spans(options.keep_spans, network.clock)
-    heartbeat = Heartbeat(network, _beat(problem, method))
-    loop = Loop(
-        problem, stepper, course, heartbeat, checkpointer, spans, seconds, options.evaluate
-    )  # fmt: skip
-    network.gather("ready")  # compiling and reading take as long as they take
-    network.timeout = options.timeout
-    setup_time = time.perf_counter() - started
-    status, reading = loop.go(interrupts)
+    try:
+        spans = Spans(options.keep_spans, network.clock)
+        heartbeat = Heartbeat(network, _beat(problem, method))
+        loop = Loop(
+            problem, stepper, course, heartbeat, checkpointer, spans, seconds, options.evaluate
+        )  # fmt: skip
+        network.gather("ready")  # compiling and reading take as long as they take
+        network.timeout = options.timeout
+        setup_time = time.perf_counter() - started
+        status, reading = loop.go(interrupts)
+    finally:
+        if checkpointer is not None:
+            checkpointer.store.unlock()
     signal_number = interrupts.received if network.is_whole else heartbeat.signal or None
     return Result(
         theta=reading.theta,
