@@ -1,0 +1,134 @@
+"""Compile the kernels of ordinary runs before they are needed, as for a container image."""
+
+import contextlib
+import itertools
+import os
+import time
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from adfs.errors import DataError, ParameterError
+
+Shards = list[Any]
+
+WAY_OUT = "set NUMBA_CACHE_DIR to a folder that can be written"
+LOSSES = ("logistic", "squared", "hinge")  # kernels know losses by numbers: these meet all paths
+SIGMA = 0.1
+N_NODES, N_SAMPLES, N_FEATURES = 4, 40, 5
+EVENTS = 20
+
+
+class Compiled(NamedTuple):
+    """What `compile_all` did. ``n_loaded`` counts kernels called from Python, not their callees."""
+
+    folder: str
+    seconds: float
+    n_compiled: int
+    n_loaded: int
+
+
+def compile_all() -> Compiled:
+    """Run tiny problems of every kind, so that all their kernels are in the cache.
+
+    Raises
+    ------
+    DataError
+        If kernels cannot be kept.
+    """
+    folder = _require_folder()
+    from adfs.kernels.compiled import counts
+
+    started, before = time.perf_counter(), counts.copy()
+    for shards, loss in _problems():
+        _run_here(shards, loss)
+        _run_as_rank(shards, loss)
+    if counts["not kept"]:
+        raise DataError(f"{folder} does not take compiled kernels; free some space, or {WAY_OUT}.")
+    compiled, loaded = (counts[kind] - before[kind] for kind in ("compiled", "loaded"))
+    return Compiled(folder, time.perf_counter() - started, compiled, loaded)
+
+
+def _require_folder() -> str:
+    """The folder of the kernels; refuses where they are not compiled, or cannot be kept."""
+    from adfs.kernels.blocks import run_events
+
+    if not hasattr(run_events, "stats"):
+        raise DataError("NUMBA_DISABLE_JIT is set, so no kernel is compiled; unset it.")
+    folder: str = run_events.stats.cache_path
+    wanted = os.environ.get("NUMBA_CACHE_DIR")
+    if wanted and not os.path.realpath(folder).startswith(os.path.realpath(wanted) + os.sep):
+        raise DataError(f"NUMBA_CACHE_DIR={wanted} cannot be written; {WAY_OUT}.")
+    if not os.access(folder, os.W_OK):
+        raise DataError(f"No folder for compiled kernels can be written; {WAY_OUT}.")
+    return folder
+
+
+def _problems() -> Iterator[tuple[Shards, str]]:
+    """Every form of rows, with losses that take different paths."""
+    from adfs import partition
+
+    generator = np.random.default_rng(0)
+    dense = generator.normal(size=(N_SAMPLES, N_FEATURES))
+    signs = np.where(dense[:, 0] > 0.0, 1.0, -1.0)
+    for number in (np.float64, np.float32):
+        for rows in (dense.astype(number), sp.csr_matrix(dense.astype(number))):
+            for loss in LOSSES:
+                yield partition(rows, signs, N_NODES), loss
+
+
+def _run_here(shards: Shards, loss: str) -> None:
+    """Every algorithm that takes the problem, and the comparison with its optimum."""
+    from adfs import Problem, algorithms, compare, solve
+    from adfs.runtime.solve import automatic
+
+    problem = Problem(shards, loss, SIGMA)
+    for name, schedule in itertools.product(algorithms(), ("shared", "poisson")):
+        # Not every algorithm has this loss, or this schedule.
+        with contextlib.suppress(ParameterError):
+            solve(problem, name, max_iter=EVENTS, schedule=schedule, progress=False)
+    compare(problem, [automatic(problem)], max_iter=EVENTS, progress=False)
+
+
+def _run_as_rank(shards: Shards, loss: str) -> None:
+    """The kernels of a rank under MPI: a job of one rank, whose nodes exchange within it."""
+    from adfs.algorithms.base import Setting
+    from adfs.distributed.carriers import CompiledCarrier
+    from adfs.distributed.mapping import Mapping
+    from adfs.distributed.rank import Rank
+    from adfs.distributed.share import Share
+    from adfs.graphs.topology import Topology
+    from adfs.launch.peers import Alone
+    from adfs.losses import get_loss
+    from adfs.theory.non_smooth import NonSmoothParameters
+    from adfs.theory.parameters import Parameters
+
+    mpi = _mpi()
+    topology, everything = Topology.grid(2, 2), Mapping(np.zeros(N_NODES, np.int64), 1)
+    classes = np.array([-1.0, 1.0]) if get_loss(loss).binary else None
+    share = Share(
+        Alone(), shards, loss, np.full(N_NODES, SIGMA), topology, everything, classes
+    )  # fmt: skip
+    kind: Any = Parameters if share.loss.smooth else NonSmoothParameters
+    chosen = kind.choose(share, "paper")
+    for schedule in ("shared", "poisson"):
+        rank = Rank(share, chosen, Setting(schedule=schedule))
+        carriers = [rank.advance]
+        if mpi is not None:
+            carriers.append(CompiledCarrier(rank, mpi, mpi.COMM_WORLD).serve)
+        for k, serve in enumerate(carriers):
+            rank.load((k + 1) * EVENTS)
+            serve()
+
+
+def _mpi() -> Any:
+    """``mpi4py.MPI``, loaded but not started; None where compiled code cannot call it."""
+    from adfs.distributed import mpi_symbols
+    from adfs.launch.library import load_mpi
+
+    with contextlib.suppress(ParameterError):
+        mpi = load_mpi()
+        return mpi if mpi_symbols.register(mpi) else None
+    return None
