@@ -45,6 +45,7 @@ def compile_all() -> Compiled:
     for shards, loss in _problems():
         _run_here(shards, loss)
         _run_as_rank(shards, loss)
+    _run_others()
     if counts["not kept"]:
         raise DataError(f"{folder} does not take compiled kernels; free some space, or {WAY_OUT}.")
     compiled, loaded = (counts[kind] - before[kind] for kind in ("compiled", "loaded"))
@@ -68,7 +69,7 @@ def _require_folder() -> str:
 
 def _problems() -> Iterator[tuple[Shards, str]]:
     """Every form of rows, with losses that take different paths."""
-    from adfs import partition
+    from adfs.problems.partition import partition
 
     generator = np.random.default_rng(0)
     dense = generator.normal(size=(N_SAMPLES, N_FEATURES))
@@ -81,15 +82,17 @@ def _problems() -> Iterator[tuple[Shards, str]]:
 
 def _run_here(shards: Shards, loss: str) -> None:
     """Every algorithm that takes the problem, and the comparison with its optimum."""
-    from adfs import Problem, algorithms, compare, solve
-    from adfs.runtime.solve import automatic
+    from adfs.algorithms.base import REGISTRY
+    from adfs.bench.compare import compare
+    from adfs.problems.finite_sum import Problem
+    from adfs.runtime.solve import automatic, solve
 
     problem = Problem(shards, loss, SIGMA)
-    for name, schedule in itertools.product(algorithms(), ("shared", "poisson")):
+    for name, schedule in itertools.product(sorted(REGISTRY), ("shared", "poisson")):
         # Not every algorithm has this loss, or this schedule.
         with contextlib.suppress(ParameterError):
-            solve(problem, name, max_iter=EVENTS, schedule=schedule, progress=False)
-    compare(problem, [automatic(problem)], max_iter=EVENTS, progress=False)
+            solve(problem, name, max_iter=EVENTS, schedule=schedule, progress=False, signals=())
+    compare(problem, [automatic(problem)], max_iter=EVENTS, progress=False, signals=())
 
 
 def _run_as_rank(shards: Shards, loss: str) -> None:
@@ -121,6 +124,30 @@ def _run_as_rank(shards: Shards, loss: str) -> None:
         for k, serve in enumerate(carriers):
             rank.load((k + 1) * EVENTS)
             serve()
+
+
+def _run_others() -> None:
+    """What does not depend on the rows: timelines of schedules, APCG, messages that are timed."""
+    from adfs.coordinate.apcg import apcg
+    from adfs.coordinate.penalties import Penalty
+    from adfs.coordinate.quadratics import LeastSquares
+    from adfs.problems.finite_sum import Problem
+    from adfs.schedule.schedule import Schedule
+    from adfs.schedule.timeline import intervals
+    from adfs.theory.parameters import Parameters
+
+    shards, loss = next(_problems())
+    parameters = Parameters.choose(Problem(shards, loss, SIGMA), "paper")
+    schedule = Schedule.sample(parameters, EVENTS)
+    intervals(schedule.events(), schedule.clock())
+    for rows in (np.eye(2), sp.csr_matrix(np.eye(2))):
+        apcg(LeastSquares(rows, np.ones(2)), Penalty(l1=0.1), max_iter=EVENTS)
+    mpi = _mpi()
+    if mpi is not None:
+        from adfs.kernels.mpi_swap import swaps
+
+        word, real, byte = np.uintp(0), np.empty(0), np.empty(0, np.uint8)
+        swaps(np.int32(0), real, real, word, word, byte, byte, np.empty(0, np.int32), real)
 
 
 def _mpi() -> Any:

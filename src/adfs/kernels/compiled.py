@@ -11,6 +11,7 @@ of them compiles, and the others wait and load. Three more differences to Numba'
 
 import functools
 import hashlib
+import itertools
 import os
 from collections import Counter
 from pathlib import Path
@@ -81,9 +82,9 @@ class KernelCache(FunctionCache):
         self._is_kept = not isinstance(self._impl.locator, ReadOnlyLocator)
         source = function.__code__.co_filename
         stamp = _stamp(os.path.dirname(source)) or self._impl.locator.get_source_stamp()
-        folders = [self.cache_path, *_folders_ahead(source)]
         self._files = [
-            DataFirst(folder, self._impl.filename_base, stamp) for folder in dict.fromkeys(folders)
+            DataFirst(folder, self._impl.filename_base, stamp)
+            for folder in (self.cache_path, *_folders_ahead(source, self.cache_path))
         ]
         self._cache_file = self._files[0]
 
@@ -151,10 +152,14 @@ def _stamp(folder):
 
 
 @functools.cache
-def _folders_ahead(source):
-    """Readable folders in which an administrator may have compiled the kernels of a source file."""
+def _folders_ahead(source, chosen):
+    """Readable folders that Numba prefers to the chosen one, but finds not to be writable.
+
+    An administrator may have compiled there.
+    """
     folders = [os.path.join(os.path.dirname(source), "__pycache__")]
     if config.CACHE_DIR:
         subfolder = UserProvidedCacheLocator.get_suitable_cache_subpath(source)
         folders.insert(0, os.path.join(config.CACHE_DIR, subfolder))
-    return [folder for folder in folders if os.access(folder, os.R_OK | os.X_OK)]
+    preferred = itertools.takewhile(lambda folder: folder != chosen, folders)
+    return [folder for folder in preferred if os.access(folder, os.R_OK | os.X_OK)]
