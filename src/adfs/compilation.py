@@ -15,6 +15,7 @@ from adfs.errors import DataError, ParameterError
 Shards = list[Any]
 
 WAY_OUT = "set NUMBA_CACHE_DIR to a folder that can be written"
+FORMS = tuple(itertools.product((np.float64, np.float32), (np.asarray, sp.csr_matrix)))
 LOSSES = ("logistic", "squared", "hinge")  # kernels know losses by numbers: these meet all paths
 SIGMA = 0.1
 N_NODES, N_SAMPLES, N_FEATURES = 4, 40, 5
@@ -74,10 +75,8 @@ def _problems() -> Iterator[tuple[Shards, str]]:
     generator = np.random.default_rng(0)
     dense = generator.normal(size=(N_SAMPLES, N_FEATURES))
     signs = np.where(dense[:, 0] > 0.0, 1.0, -1.0)
-    for number in (np.float64, np.float32):
-        for rows in (dense.astype(number), sp.csr_matrix(dense.astype(number))):
-            for loss in LOSSES:
-                yield partition(rows, signs, N_NODES), loss
+    for (number, layout), loss in itertools.product(FORMS, LOSSES):
+        yield partition(layout(dense.astype(number)), signs, N_NODES), loss
 
 
 def _run_here(shards: Shards, loss: str) -> None:
