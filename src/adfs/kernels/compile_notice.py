@@ -1,5 +1,6 @@
 """The line that says why the first run on a machine takes longer. Imports no Numba."""
 
+import os
 import sys
 import time
 
@@ -10,7 +11,7 @@ NOT_KEPT = (
 )
 TOGETHER = 5.0  # seconds within which the processes of one job begin
 
-enabled = True  # the command line's --quiet sets it to False
+enabled = os.environ.get("ADFS_COMPILE_NOTICE") != "0"  # --quiet sets it to False
 began = time.time() - TOGETHER
 _is_told = False
 
