@@ -74,9 +74,12 @@ RESULTS = {"first": 5.0, "second": 14.0, "third": 8.0}
 NOT_BESIDE = """
 from numba.core import caching
 def refuse(self): raise PermissionError("read-only")
-caching.InTreeCacheLocator.ensure_cache_path = refuse
+def lock_up(name):  # Numba 0.61 has the names with an underscore
+    locator = getattr(caching, name, None) or getattr(caching, "_" + name)
+    locator.ensure_cache_path = refuse
+lock_up("InTreeCacheLocator")
 """
-NOWHERE = NOT_BESIDE + "caching.UserWideCacheLocator.ensure_cache_path = refuse"
+NOWHERE = NOT_BESIDE + 'lock_up("UserWideCacheLocator")'
 
 
 @pytest.fixture
@@ -192,7 +195,7 @@ def test_a_named_folder_is_read_too_and_nothing_else_if_it_can_be_written(start,
     named = {"NUMBA_CACHE_DIR": str(tmp_path / "named")}
     assert len(run(start, **named)[0]) == 4
     (tmp_path / "__pycache__").rename(tmp_path / "gone")
-    locked = NOT_BESIDE + "caching.UserProvidedCacheLocator.ensure_cache_path = refuse"
+    locked = NOT_BESIDE + 'lock_up("UserProvidedCacheLocator")'
     assert run(start, before=locked, **named) == ([], RESULTS, "")
 
 

@@ -18,17 +18,16 @@ from pathlib import Path
 
 import numba
 from numba import config
-from numba.core.caching import (
-    CompileResultCacheImpl,
-    FunctionCache,
-    IndexDataCacheFile,
-    InTreeCacheLocator,
-    UserProvidedCacheLocator,
-)
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile
 from numba.core.compiler_lock import global_compiler_lock
 
 from adfs.kernels import compile_notice
 from adfs.kernels.compile_lock import CompileLock
+
+try:
+    from numba.core.caching import InTreeCacheLocator
+except ImportError:  # Numba 0.61
+    from numba.core.caching import _InTreeCacheLocator as InTreeCacheLocator
 
 lock = CompileLock()
 counts = Counter()  # of this process: kernels "compiled", "loaded" and "not kept"
@@ -159,7 +158,7 @@ def _folders_ahead(source, chosen):
     """
     folders = [os.path.join(os.path.dirname(source), "__pycache__")]
     if config.CACHE_DIR:
-        subfolder = UserProvidedCacheLocator.get_suitable_cache_subpath(source)
+        subfolder = InTreeCacheLocator.get_suitable_cache_subpath(source)
         folders.insert(0, os.path.join(config.CACHE_DIR, subfolder))
     preferred = itertools.takewhile(lambda folder: folder != chosen, folders)
     return [folder for folder in preferred if os.access(folder, os.R_OK | os.X_OK)]
