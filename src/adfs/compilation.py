@@ -80,49 +80,45 @@ def _problems() -> Iterator[tuple[Shards, str]]:
 
 
 def _run_here(shards: Shards, loss: str) -> None:
-    """Every algorithm that takes the problem, and the comparison with its optimum."""
-    from adfs.algorithms.base import REGISTRY
+    """All nodes in this process, and the comparison with the optimum."""
     from adfs.bench.compare import compare
     from adfs.problems.finite_sum import Problem
-    from adfs.runtime.solve import automatic, solve
+    from adfs.runtime.solve import automatic
 
     problem = Problem(shards, loss, SIGMA)
-    for name, schedule in itertools.product(sorted(REGISTRY), ("shared", "poisson")):
-        # Not every algorithm has this loss, or this schedule.
-        with contextlib.suppress(ParameterError):
-            solve(problem, name, max_iter=EVENTS, schedule=schedule, progress=False, signals=())
+    _run_all(problem)
     compare(problem, [automatic(problem)], max_iter=EVENTS, progress=False, signals=())
 
 
 def _run_as_rank(shards: Shards, loss: str) -> None:
-    """The kernels of a rank under MPI: a job of one rank, whose nodes exchange within it."""
-    from adfs.algorithms.base import Setting
-    from adfs.distributed.carriers import CompiledCarrier
-    from adfs.distributed.mapping import Mapping
-    from adfs.distributed.rank import Rank
-    from adfs.distributed.share import Share
+    """The kernels of a rank under MPI: one rank that is told there are more, but has all nodes."""
+    from adfs.distributed.carriers import PlainCarrier, make_carrier
     from adfs.graphs.topology import Topology
-    from adfs.launch.peers import Alone
-    from adfs.losses import get_loss
-    from adfs.theory.non_smooth import NonSmoothParameters
-    from adfs.theory.parameters import Parameters
+    from adfs.network import Network
+    from adfs.problems.finite_sum import Problem
 
     mpi = _mpi()
-    topology, everything = Topology.grid(2, 2), Mapping(np.zeros(N_NODES, np.int64), 1)
-    classes = np.array([-1.0, 1.0]) if get_loss(loss).binary else None
-    share = Share(
-        Alone(), shards, loss, np.full(N_NODES, SIGMA), topology, everything, classes
-    )  # fmt: skip
-    kind: Any = Parameters if share.loss.smooth else NonSmoothParameters
-    chosen = kind.choose(share, "paper")
-    for schedule in ("shared", "poisson"):
-        rank = Rank(share, chosen, Setting(schedule=schedule))
-        carriers = [rank.advance]
-        if mpi is not None:
-            carriers.append(CompiledCarrier(rank, mpi, mpi.COMM_WORLD).serve)
-        for k, serve in enumerate(carriers):
-            rank.load((k + 1) * EVENTS)
-            serve()
+
+    class OneRank(Network):
+        is_whole = False
+
+        def carrier(self, stepper: Any) -> Any:
+            if mpi is None:
+                return PlainCarrier(stepper, None)
+            return make_carrier(stepper, mpi, mpi.COMM_WORLD)
+
+    _run_all(Problem(shards, loss, SIGMA, network=OneRank(Topology.grid(2, 2))))
+
+
+def _run_all(problem: Any) -> None:
+    """Every algorithm and schedule that takes the problem."""
+    from adfs.algorithms.base import REGISTRY
+    from adfs.runtime.solve import solve
+
+    for name, schedule in itertools.product(sorted(REGISTRY), ("shared", "poisson")):
+        # Not every algorithm has this loss, this schedule, or runs on ranks.
+        with contextlib.suppress(ParameterError):
+            solve(problem, name, max_iter=EVENTS, schedule=schedule, progress=False, signals=())
 
 
 def _run_others() -> None:
