@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import adfs
-from adfs.cli import layout, network, options, output
+from adfs.cli import compile_ahead, layout, network, options, output
 from adfs.cli.parser import add_command
 from adfs.errors import DataError
 
@@ -21,13 +21,21 @@ def add_parser(commands: Any) -> None:
         commands, "info", run, help="show versions, cores, caches and extras",
         description="Show what a bug report should hold: versions, cores, extras, the registered "
         "algorithms, where compiled kernels and data sets are kept. With --mpi, measure what a "
-        "message and a proximal step take here, and which --tau follows.",
+        "message and a proximal step take here, and which --tau follows. With --compile, compile "
+        "all kernels now, as for a container image.",
         epilog="examples:\n  adfs info\n  adfs info --json\n  mpiexec -n 2 adfs info --mpi",
     )  # fmt: skip
-    parser.add_argument(
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument(
         "--mpi",
         action="store_true",
         help="measure what a proximal step and an exchange between ranks take; start it by mpiexec",
+    )
+    group.add_argument(
+        "--compile",
+        action="store_true",
+        help="compile every kernel that an ordinary run uses and does not find compiled; takes a "
+        "minute or two on one core",
     )
     options.add_json(parser)
 
@@ -36,6 +44,8 @@ def run(args: argparse.Namespace) -> int:
     """Print what is known of the surroundings."""
     if args.mpi:
         return network.run(args.json, _record)
+    if args.compile:
+        return compile_ahead.run(args.json)
     record = _record()
     if args.json:
         output.emit_json(record)
@@ -52,7 +62,7 @@ def _record() -> dict[str, Any]:
         "cores": _cores(),
         "versions": {name: _version(name) for name in NEEDED},
         "extras": {name: _version(name) for name in EXTRAS},
-        "algorithms": adfs.algorithms(),
+        "algorithms": adfs.algorithms(),  # type: ignore[operator]
         "numba_cache": _numba_cache(),
         "data": _data(),
     }

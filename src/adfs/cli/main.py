@@ -25,6 +25,7 @@ from adfs.cli import (
 from adfs.cli.parser import Parser, leaf_of
 from adfs.cli.signals import Interrupted, Leaving
 from adfs.errors import AdfsError
+from adfs.kernels import compile_notice
 
 COMMANDS = (train, predict, compare, reproduce, schedule, datasets, info, completion, demo)
 FAILED, BAD_INPUT = 1, 2
@@ -46,6 +47,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         with Leaving() as leaving:
             args = _parse(arguments)
             args.leaving = leaving
+            if getattr(args, "quiet", False):
+                compile_notice.enabled = False
             return settings.run_and_save(args)
     except SystemExit as stop:
         return int(stop.code or 0)

@@ -22,8 +22,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from adfs.kernels.compiled import njit
 from adfs.kernels.memory import prefetch
 from adfs.kernels.rows import prefetch_row, two_axpys, two_dots
 

@@ -1,8 +1,8 @@
 """Loops over events: what turns one compiled call into many iterations."""
 
 import numpy as np
-from numba import njit
 
+from adfs.kernels.compiled import njit
 from adfs.kernels.edge import DIFFERENCE, LAST, LINE, SUM, accept, local_update, offer
 from adfs.kernels.lazy import power
 from adfs.kernels.memory import prefetch

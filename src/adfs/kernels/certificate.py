@@ -1,8 +1,8 @@
 """One pass over the samples: predictions, losses, dual coefficients and the duality gap."""
 
 import numpy as np
-from numba import njit
 
+from adfs.kernels.compiled import njit
 from adfs.kernels.network import close_row, finish_sum, open_row
 from adfs.kernels.rows import axpy, dot, norm2, two_axpys
 from adfs.kernels.scalar import (

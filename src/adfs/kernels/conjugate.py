@@ -14,8 +14,8 @@ curvature has cost more passes than a new Hessian would, the caller has to help.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from adfs.kernels.compiled import njit
 from adfs.kernels.rows import axpy, dot
 from adfs.kernels.scalar import curvature, derivative
 

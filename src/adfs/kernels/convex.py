@@ -12,9 +12,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from adfs.kernels.blocks import AHEAD, ask_ahead
+from adfs.kernels.compiled import njit
 from adfs.kernels.poisson import TICKS
 from adfs.kernels.prox import dual_prox
 from adfs.kernels.rows import two_axpys, two_dots

@@ -16,8 +16,8 @@ The work of a round is O((n + E) d), the numbers that are exchanged.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from adfs.kernels.compiled import njit
 from adfs.kernels.memory import prefetch
 from adfs.kernels.network import Links, fetch_neighbours
 from adfs.kernels.point_saga import LABEL, LINE, NORM2, SLOPE, WARM, WEIGHT

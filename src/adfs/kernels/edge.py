@@ -12,8 +12,8 @@ State of a sample: one cache line of eight doubles, named below.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from adfs.kernels.compiled import njit
 from adfs.kernels.lazy import power
 from adfs.kernels.prox import dual_prox
 from adfs.kernels.rows import two_axpys, two_dots

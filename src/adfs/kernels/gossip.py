@@ -25,8 +25,8 @@ eigenvalues are equal (``c2`` infinite, ``omega = 1``).
 import math
 
 import numpy as np
-from numba import njit
 
+from adfs.kernels.compiled import njit
 from adfs.kernels.network import fetch_neighbours
 
 

@@ -9,7 +9,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+
+from adfs.kernels.compiled import njit
 
 LOW_BITS = 10
 LOW_MASK = (1 << LOW_BITS) - 1

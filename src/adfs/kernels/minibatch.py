@@ -8,8 +8,8 @@ adds its draws in their order; nodes are added along the tree of `adfs.kernels.n
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from adfs.kernels.compiled import njit
 from adfs.kernels.network import Links, close_row, finish_sum, open_row
 from adfs.kernels.rows import axpy, dot, prefetch_row
 from adfs.kernels.sampling import alias_draw, uniform

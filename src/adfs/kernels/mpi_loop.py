@@ -7,8 +7,9 @@ them known under the names below. Handles of MPI are machine words here, whateve
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit, types
+from numba import types
 
+from adfs.kernels.compiled import njit
 from adfs.kernels.ranks import DONE, POST, RUN, WAIT, reach_exchange, run_node, settle
 
 WORD, INT, REAL = types.uintp, types.int32, types.float64

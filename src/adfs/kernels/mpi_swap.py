@@ -1,8 +1,8 @@
 """Messages between two ranks, timed one by one, by the calls of the compiled loop of a rank."""
 
 import numpy as np
-from numba import njit
 
+from adfs.kernels.compiled import njit
 from adfs.kernels.mpi_loop import YIELD_EVERY, give_way, irecv, isend, testall, wtime
 
 

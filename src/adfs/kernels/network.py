@@ -14,8 +14,10 @@ from typing import NamedTuple
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
+
+from adfs.kernels.compiled import njit
 
 SUM, NEIGHBOURS = 0, 1  # what the function at ``Links.call`` is asked for
 

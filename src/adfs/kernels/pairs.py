@@ -2,8 +2,7 @@
 
 import math
 
-from numba import njit
-
+from adfs.kernels.compiled import njit
 from adfs.kernels.edge import accept, offer
 from adfs.kernels.timing import factor
 

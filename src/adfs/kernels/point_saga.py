@@ -18,8 +18,8 @@ one row of pairs; ``u`` is multiplied out before ``s`` underflows.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from adfs.kernels.compiled import njit
 from adfs.kernels.edge import TINY_SCALE
 from adfs.kernels.memory import prefetch
 from adfs.kernels.primal_prox import slope_after

@@ -9,8 +9,8 @@ clock's counter-based stream, so nobody keeps a generator and cuts change nothin
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from adfs.kernels.compiled import njit
 from adfs.kernels.memory import prefetch
 from adfs.kernels.sampling import alias_draw, bits, uniform
 

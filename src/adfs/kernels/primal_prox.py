@@ -17,8 +17,7 @@ function of ``target``. For the logistic loss the equation is the one of `adfs.k
 ``eta = 1``, and its search, bracketed and warm-started, ends when rounding does.
 """
 
-from numba import njit
-
+from adfs.kernels.compiled import njit
 from adfs.kernels.prox import CLOSE, SURE, fifth_order_step, logistic_search, moved_sigmoid
 from adfs.kernels.scalar import HUBER, LOGISTIC, SQUARED, SQUARED_HINGE
 

@@ -15,8 +15,7 @@ The plain conjugates of the hinge and of the absolute loss are linear too: the s
 
 import math
 
-from numba import njit
-
+from adfs.kernels.compiled import njit
 from adfs.kernels.scalar import ABSOLUTE, HUBER, LOGISTIC, SQUARED, SQUARED_HINGE
 
 MAX_STEPS = 200

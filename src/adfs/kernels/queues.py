@@ -2,8 +2,7 @@
 
 from typing import NamedTuple
 
-from numba import njit
-
+from adfs.kernels.compiled import njit
 from adfs.kernels.convex import next_weight, weights_at
 from adfs.kernels.sampling import alias_draw, uniform
 

@@ -12,10 +12,10 @@ import inspect
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numba.extending import overload
 
 from adfs.kernels import convex, edge
+from adfs.kernels.compiled import njit
 from adfs.kernels.edge import LINE
 from adfs.kernels.memory import prefetch
 from adfs.kernels.queues import Sequence

@@ -7,8 +7,8 @@ the same whether it is streamed, stored, or cut anywhere, and nobody has to keep
 import math
 
 import numpy as np
-from numba import njit
 
+from adfs.kernels.compiled import njit
 from adfs.kernels.memory import prefetch
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)

@@ -8,7 +8,8 @@ and conjugate ``w l*(c / w)``. ``s`` is the prediction, ``b`` the label (-1 or 1
 import math
 
 import numpy as np
-from numba import njit
+
+from adfs.kernels.compiled import njit
 
 LOGISTIC = 0
 SQUARED = 1

@@ -7,8 +7,8 @@
 import math
 
 import numpy as np
-from numba import njit
 
+from adfs.kernels.compiled import njit
 from adfs.kernels.sampling import uniform
 
 NONBLOCKING, RENDEZVOUS = 0, 1

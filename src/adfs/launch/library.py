@@ -21,7 +21,7 @@ def start_mpi() -> Any:
     All calls are to come from the main thread. ``MPI_Finalize`` is left to us: it waits for all
     ranks, and mpi4py would call it at the end of a rank that failed alone.
     """
-    mpi = _load()
+    mpi = load_mpi()
     if not mpi.Is_initialized():
         _check_family(library_of(mpi))
         with warnings.catch_warnings():
@@ -65,7 +65,7 @@ def library_of(mpi: Any) -> str:
     return f"{name} {'.'.join(str(part) for part in version)}"
 
 
-def _load() -> Any:
+def load_mpi() -> Any:
     """Load the library without starting it, which may end the process."""
     try:
         import mpi4py
