@@ -65,8 +65,8 @@ def locally(case):
     setting = case.setting
     return adfs.solve(
         shards_of(case)[1], case.algorithm, tol=stopping.tol, max_iter=stopping.max_iter,
-        tau=setting.tau, clock=setting.clock, parameters=setting.rule, seed=setting.seed, schedule=setting.schedule,
-        evaluate_every=every,
+        tau=setting.tau, clock=setting.clock, parameters=setting.rule, seed=setting.seed,
+        schedule=setting.schedule, evaluate_every=every,
     )  # fmt: skip
 
 

@@ -7,6 +7,7 @@ import pytest
 
 import adfs
 from adfs.kernels import gossip
+from adfs.network import Network
 from oracles import msda as literal
 
 GRAPHS = ("path:2", "grid:3x3", "complete:9", "ring:9", "star:5", "grid:5x7", "path:30")
@@ -27,8 +28,8 @@ def apply(graph, rows, rounds, scale=None):
     inverse = np.ones(len(lap)) if scale is None else 1.0 / scale
     out = np.empty_like(rows)
     gossip.chebyshev(
-        adfs.Topology.parse(graph).edges, gossip.chebyshev_weights(low, high, rounds), inverse,
-        rows, out, np.empty_like(rows), np.empty_like(rows),
+        Network(adfs.Topology.parse(graph)).links, gossip.chebyshev_weights(low, high, rounds),
+        inverse, rows, out, np.empty_like(rows), np.empty_like(rows),
     )  # fmt: skip
     return out
 

@@ -160,7 +160,7 @@ def test_a_folder_that_another_run_writes_to_is_refused(tmp_path):
     problem, refused = make("logistic"), []
 
     def second(progress):
-        with pytest.raises(ParameterError, match="is in use by another run; .*name another"):
+        with pytest.raises(ParameterError, match=r"is in use by another run; .*name another"):
             adfs.solve(problem, checkpoints=Checkpoints(tmp_path, 500))
         refused.append(progress)
 

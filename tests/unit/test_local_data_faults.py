@@ -244,4 +244,4 @@ def test_a_file_that_changes_between_two_looks_is_refused(home, monkeypatch):
 
     count = row_ranges.count_part
     monkeypatch.setattr("adfs.intake.filtered.count_part", count_then_change)
-    assert str(refused(1, "s")).startswith("s must not change while it is read, but it did; start")
+    assert str(refused(2, "s")).startswith("s must not change while it is read, but it did; start")

@@ -34,7 +34,7 @@ def random_rank(rank, n_turns, seed=0, nodes=(0, 1)):
     for kind, start, end in made:
         seconds[kind] += end - start
     seconds["computing"] -= seconds["waiting"]
-    return Execution(rank, list(nodes), seconds, None, 2, 10**8, made)
+    return Execution(rank, list(nodes), seconds, None, 2, 10**8, spans=made)
 
 
 class Ticker:

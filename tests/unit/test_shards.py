@@ -10,7 +10,8 @@ import adfs
 from adfs.errors import DataError
 from adfs.kernels.rows import CsrRows, DenseRows
 from adfs.losses import LOSSES
-from adfs.problems.labels import encode
+from adfs.network import Network
+from adfs.problems.labels import classes_of, encode
 from adfs.problems.shards import as_rows, join_shards, slice_rows
 
 RNG = np.random.default_rng(0)
@@ -196,14 +197,17 @@ def test_a_single_bad_number_is_found_in_every_block_of_a_large_array():
 )
 def test_any_two_values_are_classes_and_the_larger_is_coded_1(low, high):
     targets = np.array([low, high, high, low])
-    labels, classes = encode(targets, LOSSES["logistic"])
+    classes = classes_of(targets, LOSSES["logistic"], Network(adfs.Topology.single()))
+    labels = encode(targets, LOSSES["logistic"], classes)
     assert sorted([low, high]) == classes.tolist()
     assert labels.tolist() == [1.0 if value == max(low, high) else -1.0 for value in targets]
     assert labels.dtype == np.float64
 
 
 def test_words_as_objects_are_classes():
-    labels, classes = encode(np.array(["no", "yes", "no"], dtype=object), LOSSES["hinge"])
+    targets = np.array(["no", "yes", "no"], dtype=object)
+    classes = classes_of(targets, LOSSES["hinge"], Network(adfs.Topology.single()))
+    labels = encode(targets, LOSSES["hinge"], classes)
     assert labels.tolist() == [-1.0, 1.0, -1.0]
     assert list(classes) == ["no", "yes"]
 

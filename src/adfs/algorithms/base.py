@@ -68,6 +68,12 @@ class Arrays(NamedTuple):
     shared: Named
 
 
+def arrays_of(algorithm: Any, state: Any) -> Arrays:
+    """The arrays of a state; none where an algorithm of somebody else does not name them."""
+    found: Arrays = algorithm.arrays(state) if hasattr(algorithm, "arrays") else Arrays({}, {}, {})
+    return found
+
+
 def copy_into(views: Named, stored: Named) -> None:
     """Write stored arrays into those of a state."""
     for name, view in views.items():

@@ -98,7 +98,7 @@ class Problem:
         self.sigma = network.attempt(lambda: _checked_sigma(sigma, self.n_nodes))
         self.sizes: NDArray[np.int64] = network.facts(np.diff(self.offsets))
         self.n_samples = int(self.sizes.sum())
-        self.n_numbers = sum(network.gather(int(self.rows.values.size)))
+        self.n_numbers = int(sum(network.gather(int(self.rows.values.size))))
         network.attempt(self._measure_rows)
         if not any(network.gather(bool(self.live.any()))):
             raise DataError(NOTHING_LIVE)

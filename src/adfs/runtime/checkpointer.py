@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from adfs.algorithms.base import Arrays, Setting, Vector
+from adfs.algorithms.base import Arrays, Method, Setting, Vector
 from adfs.checkpoints.identity import Identity, fingerprint
 from adfs.checkpoints.store import Loaded, Store
 from adfs.errors import CheckpointError, ParameterError
@@ -154,17 +154,22 @@ class Checkpointer:
 
 def open_checkpoints(
     wanted: Checkpoints, problem: Problem, name: str, setting: Setting, warm_start: Vector | None,
-    work: float,
+    method: Method,
 ) -> Checkpointer:  # fmt: skip
     """The folder of a run, shown to be writable and in use by nobody else."""
     network = problem.network
+    if not hasattr(method.algorithm, "arrays"):
+        raise ParameterError(
+            f"Algorithm {name!r} does not say what a checkpoint holds (its method `arrays`); leave "
+            "--checkpoint out."
+        )
     identity = identity_of(problem, name, setting, warm_start)
     store = Store(wanted.folder, identity, network.rank, network.size)
     network.attempt(store.open)
     network.attempt(lambda: store.lock() if network.rank == 0 else None)
     if not wanted.resume:
         network.attempt(lambda: _require_new(store, problem.nodes))
-    every = wanted.interval(problem.n_samples, work)
+    every = wanted.interval(problem.n_samples, method.work)
     return Checkpointer(store, problem, every, wanted.complain)
 
 

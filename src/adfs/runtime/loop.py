@@ -61,17 +61,16 @@ class Loop:
         self.stepper, self.course, self.heartbeat = stepper, course, heartbeat
         self.checkpointer, self.spans = checkpointer, spans or Spans()
         self._evaluate = evaluate
-        self._seconds, self._started = seconds, time.perf_counter()
-        self._aside = 0.0  # seconds of evaluations, which are no part of the run's time
+        self._seconds = seconds  # of executing events, up to when it last paused
+        self._since: float | None = None  # when it went on, less evaluations since then
 
     @property
     def wall_time(self) -> float:
-        """Seconds in the loop, evaluations not counted."""
-        return self._seconds + time.perf_counter() - self._started - self._aside
+        """Seconds of executing events, evaluations not counted."""
+        return self._seconds + (0.0 if self._since is None else time.perf_counter() - self._since)
 
     def go(self, interrupts: Interrupts) -> tuple[str, Reading]:
         """Turn until a limit is met; return the status and the last reading."""
-        self._started = time.perf_counter()
         while True:
             self._run_to(self.course.goal, interrupts)
             halted = self.stepper.position < self.course.goal
@@ -81,11 +80,9 @@ class Loop:
             pending = self._begin_evaluation()
             if not halted and self.stepper.overlaps:
                 self._run_to(self._ahead(), interrupts, pending)
-            started = time.perf_counter()
             standing, reading = self._finish(pending)
             by_signal = lambda: self._signal(halted, interrupts)  # noqa: B023, E731
             status = self.course.note(standing, reading, by_signal)
-            self._aside += time.perf_counter() - started
             if status is not None:
                 self._drain(interrupts)
                 return status, reading
@@ -108,6 +105,15 @@ class Loop:
         self, stop: int, interrupts: Interrupts, pending: Pending[Outcome] | None = None
     ) -> None:
         """Execute events up to a position, fewer if all agree to halt or ``pending`` is there."""
+        if self.stepper.position >= stop and self.stepper.done:
+            return
+        self._since = time.perf_counter()
+        self._execute_to(stop, interrupts, pending)
+        self._seconds, self._since = self.wall_time, None
+
+    def _execute_to(
+        self, stop: int, interrupts: Interrupts, pending: Pending[Outcome] | None
+    ) -> None:
         stepper = self.stepper
         while stepper.position < stop or not stepper.done:
             if stepper.done:
@@ -159,11 +165,9 @@ class Loop:
             checkpointer.save(self.stepper, self.course, self.wall_time, self.heartbeat.saved)
 
     def _begin_evaluation(self) -> Pending[Outcome]:
-        started, wall_time = time.perf_counter(), self.wall_time
         with self.spans.of("reading"):
-            pending = Pending(self.network, self._outcome(wall_time))
+            pending = Pending(self.network, self._outcome(self.wall_time))
             pending.poll()
-        self._aside += time.perf_counter() - started
         return pending
 
     def _outcome(self, wall_time: float) -> Steps[Outcome]:
@@ -183,7 +187,8 @@ class Loop:
         started = time.perf_counter()
         with self.spans.of("reading"):
             there = pending.poll()
-        self._aside += time.perf_counter() - started
+        assert self._since is not None
+        self._since += time.perf_counter() - started
         return there
 
     def _finish(self, pending: Pending[Outcome]) -> Outcome:

@@ -219,9 +219,7 @@ def run(
     stepper.warm_up()
     checkpointer, resumed, seconds = None, None, 0.0
     if options.checkpoints is not None:
-        checkpointer = open_checkpoints(
-            options.checkpoints, problem, name, setting, start, method.work
-        )
+        checkpointer = open_checkpoints(options.checkpoints, problem, name, setting, start, method)
         stepper.keeps_tally = True
         if options.checkpoints.resume:
             resumed, seconds = _resume(options.checkpoints, checkpointer, stepper, course)

@@ -21,6 +21,7 @@ from adfs.algorithms.base import (
     QueuedAlgorithm,
     Setting,
     Vector,
+    arrays_of,
     message_counts,
 )
 from adfs.errors import ParameterError
@@ -178,7 +179,7 @@ class BlockStepper:
     def standing(self, wall_time: float) -> Steps[RunPosition]:
         """The same everywhere but for the seconds; what processes computed alike must be equal."""
         digest = 0
-        for array in self.algorithm.arrays(self.state).shared.values():
+        for array in arrays_of(self.algorithm, self.state).shared.values():
             digest = zlib.crc32(np.ascontiguousarray(array).tobytes(), digest)
         position, iteration, counts = self.position, self.iteration, self.counts
         time = self.clock.time
@@ -190,7 +191,7 @@ class BlockStepper:
 
     def arrays(self) -> Arrays:
         """The algorithm's, the clock's, and what was counted."""
-        of_state = self.algorithm.arrays(self.state)
+        of_state = arrays_of(self.algorithm, self.state)
         per_node, shared = self.clock.arrays()
         own = {name: array[self.problem.nodes] for name, array in per_node.items()}
         counted = np.array([self.iteration, *self.counts], dtype=np.int64)
@@ -349,7 +350,7 @@ class QueueStepper:
 
     def arrays(self) -> Arrays:
         """The algorithm's, the clocks', and what was counted."""
-        of_state, clocks = self.algorithm.arrays(self.state), self.clocks
+        of_state, clocks = arrays_of(self.algorithm, self.state), self.clocks
         own = {
             "finish": clocks.finish, "busy": clocks.busy, "waiting": clocks.waiting,
             "tally": self.tally,
