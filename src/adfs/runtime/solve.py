@@ -296,7 +296,7 @@ def _beat(problem: Problem, method: Method) -> int:
     """Positions between two looks at limits and signals."""
     network = problem.network
     if network.is_whole or not hasattr(method.algorithm, "queued"):
-        return method.block
+        return method.beat or method.block
     numbers = numbers_per_event(
         problem.numbers_per_row, problem.n_features, method.parameters.p_comm
     )
