@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from adfs.algorithms import registered  # noqa: F401  (fills the registry)
 from adfs.algorithms.base import Method, Setting, get_algorithm, numbers_per_event
 from adfs.errors import ParameterError
+from adfs.problems.certificates import load_kernels
 from adfs.problems.finite_sum import Problem
 from adfs.runtime.checkpointer import Checkpointer, Checkpoints, open_checkpoints
 from adfs.runtime.course import Callback, Course
@@ -217,6 +218,7 @@ def run(
     network.keep_waits = options.keep_spans
     stepper = make_stepper(problem, method, setting, start)
     stepper.warm_up()
+    load_kernels(problem)
     checkpointer, resumed, seconds = None, None, 0.0
     if options.checkpoints is not None:
         checkpointer = open_checkpoints(options.checkpoints, problem, name, setting, start, method)
