@@ -125,14 +125,19 @@ def _digest(array: Any) -> str:
     return hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()[:8]
 
 
-def require_same_machines(peers: Peers) -> None:
-    """Refuse ranks with other software, or whose processors round otherwise, than rank 0."""
+def require_same_versions(peers: Peers) -> None:
+    """Refuse ranks whose software is not that of rank 0."""
+    if peers.size > 1:
+        require_same(
+            peers, versions(), "install the same versions on all hosts.",
+            "All ranks need the same software",
+        )  # fmt: skip
+
+
+def require_same_rounding(peers: Peers) -> None:
+    """Refuse ranks that would not compute the bits of rank 0; takes some milliseconds."""
     if peers.size == 1:
         return
-    require_same(
-        peers, versions(), "install the same versions on all hosts.",
-        "All ranks need the same software",
-    )  # fmt: skip
     told = gather_from_all(peers, rounding())
     others = [str(rank) for rank, digest in enumerate(told) if digest != told[0]]
     if others:

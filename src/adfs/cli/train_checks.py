@@ -52,9 +52,10 @@ def shared_by_ranks(args: argparse.Namespace) -> dict[str, str]:
 
     found = {"DATA": _kind_of_data(args.data)}
     for action in args.parser._actions:
-        if action.help == argparse.SUPPRESS or not action.option_strings:
+        is_shown = action.option_strings and action.help != argparse.SUPPRESS
+        if not is_shown or action.dest == "help":
             continue
-        value = getattr(args, action.dest, None)
+        value = getattr(args, action.dest)
         if value is None or value is False:
             shown = "not given"
         else:

@@ -49,7 +49,7 @@ class World:
     timeout : float or None
         Seconds that a wait may take before the job ends; None while ranks read their data.
     is_compared : bool
-        Whether the ranks are known to have the same software (`adfs.agreement`).
+        Whether the ranks are known to have the same software and rounding (`adfs.agreement`).
 
     Examples
     --------
