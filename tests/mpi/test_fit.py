@@ -73,8 +73,8 @@ SENTENCES = {
     "groups_on_rank_0_only": "groups is True on rank 0 and False on rank 1",
     "words_and_numbers": "^Labels are words on rank 0 but numbers on rank 1",
     "point_saga": "^Algorithm 'point-saga' is for one machine.*choose engine local, or another",
-    "other_columns_of_targets": r"columns=\(\) on rank 0 and columns=\(2,\) on rank 1",
-    "a_warm_start_from_other_models": "goes on from one model on all ranks: start=an array",
+    "other_columns_of_targets": r"columns is \(\) on rank 0 and \(2,\) on rank 1",
+    "a_warm_start_from_other_models": "goes on from one model on all ranks: start is an array",
     "no_such_engine": "^engine='cloud' is unknown; choose one of local, mpi",
 }
 
