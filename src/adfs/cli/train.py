@@ -84,12 +84,17 @@ def _finish(args: argparse.Namespace, outcome: Outcome) -> int:
 
 def _train_on_ranks(args: argparse.Namespace, listening: contextlib.ExitStack) -> Outcome:
     """The same among ranks; if one fails, all stop with one message."""
+    from adfs.agreement import require_same, require_same_rounding, require_same_versions
+    from adfs.cli.train_checks import shared_by_ranks
     from adfs.launch.watch import Watch
     from adfs.launch.world import World
 
     with Watch() as watch:
         watch.tell(timeout=args.timeout, resumable=args.checkpoint is not None)
         with World.open(watch) as world:
+            require_same_versions(world)
+            require_same(world, shared_by_ranks(args))
+            require_same_rounding(world)
             return _train(args, world, listening)
 
 

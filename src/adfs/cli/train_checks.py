@@ -5,6 +5,8 @@ import argparse
 from adfs.cli import html_report, output
 from adfs.errors import ParameterError
 
+FILES = ("FILE", "DIR", "MODEL")  # what help calls the value of an option that names a file
+
 
 def check(args: argparse.Namespace) -> None:
     """Everything that can be refused before a sample is read."""
@@ -39,6 +41,36 @@ def check_outputs(args: argparse.Namespace) -> None:
     for flag, path in outputs.items():
         output.check_writable(flag, path)
     output.check_distinct(outputs, input_files(args.data, args.test))
+
+
+def shared_by_ranks(args: argparse.Namespace) -> dict[str, str]:
+    """Every option as it is typed, in words that have to be the same on all ranks.
+
+    Files may have other paths on other hosts, so of them only the presence counts.
+    """
+    from adfs.agreement import words
+
+    found = {"DATA": _kind_of_data(args.data)}
+    for action in args.parser._actions:
+        is_shown = action.option_strings and action.help != argparse.SUPPRESS
+        if not is_shown or action.dest == "help":
+            continue
+        value = getattr(args, action.dest)
+        if value is None or value is False:
+            shown = "not given"
+        else:
+            shown = "given" if value is True or action.metavar in FILES else words(value)
+        found[action.option_strings[-1]] = shown
+    return found
+
+
+def _kind_of_data(name: str) -> str:
+    from adfs.problems.datasets import DATASETS
+    from adfs.problems.files import NODE
+
+    if NODE in name:
+        return f"a pattern with {NODE}"
+    return f"the data set {name}" if name in DATASETS else "a file"
 
 
 def _check_engine(args: argparse.Namespace) -> None:

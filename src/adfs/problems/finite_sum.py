@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from adfs.agreement import require_same
 from adfs.errors import DataError, GraphError, ParameterError
 from adfs.graphs.topology import Topology
 from adfs.kernels import certificate
@@ -85,17 +86,19 @@ class Problem:
         engine: str = "local",
         network: Network | None = None,
     ) -> None:
-        self.loss = get_loss(loss)
         self.network = network = network or connect(engine, topology, len(shards), nodes)
         self.topology, self.nodes = network.topology, network.nodes
         self.n_nodes = self.topology.n_nodes
+        self.loss = network.attempt(lambda: get_loss(loss))
+        require_same(network, {"topology": self.topology, "loss": self.loss.name})
+        self.sigma = network.attempt(lambda: _checked_sigma(sigma, self.n_nodes))
+        require_same(network, {"sigma": _one_number(self.sigma)})
         joined = network.attempt(lambda: _joined(shards, network))
         self.rows, self.offsets, self.weights = joined.rows, joined.offsets, joined.weights
         self.n_features = joined.n_features
         self._require_one_width()
         self.classes = classes_of(joined.targets, self.loss, network)
         self.labels = network.attempt(lambda: encode(joined.targets, self.loss, self.classes))
-        self.sigma = network.attempt(lambda: _checked_sigma(sigma, self.n_nodes))
         self.sizes: NDArray[np.int64] = network.facts(np.diff(self.offsets))
         self.n_samples = int(self.sizes.sum())
         self.n_numbers = int(sum(network.gather(int(self.rows.values.size))))
@@ -270,6 +273,11 @@ def _joined(shards: Sequence[Any], network: Network) -> Joined:
             "shards; make the two numbers equal."
         )
     return joined
+
+
+def _one_number(values: Vector) -> float | Vector:
+    """The number of which an array is made, if it is only one; else the array."""
+    return float(values[0]) if (values == values[0]).all() else values
 
 
 def _checked_sigma(sigma: ArrayLike, n_nodes: int) -> Vector:
