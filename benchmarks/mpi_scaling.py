@@ -112,7 +112,8 @@ def scaling(path, n_features, n_rounds):
     others = max(job[0]["others"] for each in rounds for job in each.values())
     print(f"{n_rounds} rounds; cores in use by others meanwhile: at most {others:.2f}")
     print("| schedule | tau | p_comm | events | 1 rank | 2 ranks | ratio (range) | 1 node | with "
-          "set-up: 1, 2 ranks, 1 node | waiting | scheduling | reading |\n|" + "---|" * 12)  # fmt: skip
+          "set-up: 1, 2 ranks, 1 node | waiting | scheduling | reading |\n|"
+          + "---|" * 12)  # fmt: skip
     for row in rows:
         part = {kind: f"{100 * share:.1f} %" for kind, share in row["shares"].items()}
         cells = [row["schedule"], f"{row['tau']:.2g}", f"{row['p_comm']:.2g}",
@@ -144,7 +145,8 @@ def methods_scaling(path, names, n_rounds):
         cells = [row["algorithm"], f"{row['events']}", f"{row['one']:.3f} s", f"{row['two']:.3f} s",
                  f"**{row['ratio']:.2f}** ({row['least']:.2f} to {row['most']:.2f})",
                  f"{row['all_one']:.2f}, {row['all_two']:.2f} s, {row['all_ratio']:.2f}",
-                 *(f"{100 * row['shares'][kind]:.1f} %" for kind in ("waiting", "reading"))]  # fmt: skip
+                 f"{100 * row['shares']['waiting']:.1f} %",
+                 f"{100 * row['shares']['reading']:.1f} %"]  # fmt: skip
         print("| " + " | ".join(cells) + " |", flush=True)
     return {"others": others, "rows": rows}
 

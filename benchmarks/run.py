@@ -24,7 +24,6 @@ import tuned
 import user_wait
 from provenance import provenance
 
-
 BENCHMARKS = {
     "event cost against the floor": event_cost.main,
     "events per second against the authors' code": throughput.main,

@@ -63,7 +63,11 @@ def run_snapml(X, y, sigma, tol, n_jobs=1):
     from snapml import LogisticRegression
 
     model = LogisticRegression(
-        regularizer=sigma, tol=tol, fit_intercept=False, dual=True, max_iter=20_000,
+        regularizer=sigma,
+        tol=tol,
+        fit_intercept=False,
+        dual=True,
+        max_iter=20_000,
         n_jobs=n_jobs,
     )
     return np.asarray(model.fit(X, y).coef_).ravel()
