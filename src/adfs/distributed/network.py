@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn
 
@@ -16,7 +17,7 @@ from adfs.errors import ParameterError
 from adfs.graphs.topology import Topology
 from adfs.kernels import network as kernel
 from adfs.launch.casualty import sentence
-from adfs.launch.peers import agree
+from adfs.launch.peers import Peers, agree, require_same
 from adfs.launch.world import World
 from adfs.network import Answer, Ask, Block, Callback, Matrix, Network, Numbers, TreeSum, Vector
 
@@ -282,12 +283,19 @@ def connect(topology: Topology | None, n_own: int, nodes: Sequence[int] | None) 
     own = list(range(first, first + n_own)) if nodes is None else [int(node) for node in nodes]
     told = world.gather(own)
     graph = topology or Topology.parse("grid", n_nodes=max(1, sum(counts)))
+    require_same_graph(world, graph)
     try:
         rank_of, error = _placed(told, counts, graph), None
     except ParameterError as refused:
         rank_of, error = np.empty(0, np.int64), refused
     agree(world, error)
     return MpiNetwork(world, graph, rank_of)
+
+
+def require_same_graph(peers: Peers, graph: Topology) -> None:
+    """Refuse ranks that have different graphs."""
+    edges = zlib.crc32(np.ascontiguousarray(graph.edges).tobytes())
+    require_same(peers, topology=f"{graph.name}, edges {edges:08x}")
 
 
 def _placed(told: list[list[int]], counts: list[int], graph: Topology) -> Numbers:

@@ -103,6 +103,26 @@ def attempt(peers: Peers, work: Callable[[], T]) -> T:
     return result  # type: ignore[return-value]
 
 
+def require_same(peers: Peers, **values: Any) -> None:
+    """Refuse values that are not the same on every rank: what they do together would be two things.
+
+    Examples
+    --------
+    >>> require_same(Alone(), seed=0, tol=1e-6)
+    """
+    told = peers.gather({name: repr(value) for name, value in values.items()})
+    for rank, each in enumerate(told):
+        for name, value in each.items():
+            if value != told[0][name]:
+                agree(
+                    peers,
+                    ParameterError(
+                        f"All ranks need the same arguments, but {name}={told[0][name]} on rank 0 "
+                        f"and {name}={value} on rank {rank}; give all the same."
+                    ),
+                )
+
+
 def _told(error: Exception) -> dict[str, Any]:
     """An error as plain values."""
     kinds = (kind.__name__ for kind in type(error).__mro__)

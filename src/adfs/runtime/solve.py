@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from adfs.algorithms import registered  # noqa: F401  (fills the registry)
 from adfs.algorithms.base import Method, Setting, get_algorithm, numbers_per_event
 from adfs.errors import ParameterError
+from adfs.launch.peers import require_same
 from adfs.problems.finite_sum import Problem
 from adfs.runtime.checkpointer import Checkpointer, Checkpoints, open_checkpoints
 from adfs.runtime.course import Callback, Course
@@ -211,11 +212,12 @@ def run(
     started, network = time.perf_counter(), problem.network
     network.timeout = None  # one rank may have more rows to look at than another
     name = automatic(problem) if algorithm == "auto" else algorithm
+    require_same(network, algorithm=name, **_words(setting), **vars(stopping))
     start, method = _prepare(problem, name, setting, options)
     pace, looks = pace_of(method, stopping.tol, options.evaluate_every)
     course = Course(stopping, pace, method.rho, options.callbacks, looks)
     network.keep_waits = options.keep_spans
-    stepper = make_stepper(problem, method, setting, start)
+    stepper = network.attempt(lambda: make_stepper(problem, method, setting, start))
     stepper.warm_up()
     checkpointer, resumed, seconds = None, None, 0.0
     if options.checkpoints is not None:
@@ -271,6 +273,14 @@ def _prepare(
     told = network.gather([method.rho, str(method.parameters)])
     network.attempt(lambda: _require_equal(told))
     return start, method
+
+
+def _words(setting: Setting) -> dict[str, Any]:
+    """What shapes the events of a run; parameters and delays show in the method's numbers."""
+    names = ("rule", "tau", "clock", "seed", "schedule")
+    return {
+        name: value for name in names if isinstance(value := getattr(setting, name), str | int | float)
+    }
 
 
 def _require_equal(told: list[Any]) -> None:
