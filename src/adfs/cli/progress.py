@@ -82,14 +82,15 @@ class RunLines:
         """Look at every evaluation, speak at a few."""
         from adfs.runtime.progress import Remaining
 
-        error = progress.reading.suboptimality
-        error = progress.reading.relative_gap if error is None else error
+        error, measure = progress.reading.suboptimality, "suboptimality"
+        if error is None:
+            error, measure = progress.reading.relative_gap, "relative gap"
         key = (progress.label, progress.seed)
         remaining = self._remaining.setdefault(key, Remaining(self._stopping))
         _, seconds = remaining.update(progress, error)
         if self._patience.is_over():
             name = f"run {len(self._remaining)}, {progress.label}, seed {progress.seed}"
-            start = f"{name}: {progress.wall_time:.0f} s, suboptimality"
+            start = f"{name}: {progress.wall_time:.0f} s, {measure}"
             output.note(_line(start, error, progress, seconds, " of this run"))
 
 

@@ -279,7 +279,9 @@ def _words(setting: Setting) -> dict[str, Any]:
     """What shapes the events of a run; parameters and delays show in the method's numbers."""
     names = ("rule", "tau", "clock", "seed", "schedule")
     return {
-        name: value for name in names if isinstance(value := getattr(setting, name), str | int | float)
+        name: value
+        for name in names
+        if isinstance(value := getattr(setting, name), str | int | float)
     }
 
 
