@@ -21,7 +21,7 @@ def home(tmp_path, monkeypatch):
 
 def test_json_has_the_runs_of_one_process_and_seconds(mpiexec):
     run = mpiexec.run(
-        2, *COMPARE, "--algorithms", NAMES, "--tol", "1e-5", "--json", timeout=180
+        2, *COMPARE, "--algorithms", NAMES, "--tol", "1e-5", "--json", "--quiet", timeout=180
     )  # fmt: skip
     assert (run.returncode, run.stderr) == (0, "")
     assert run.stdout.count("\n") == 1

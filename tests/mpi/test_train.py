@@ -107,8 +107,8 @@ REFUSED = {
     "faulty shard": (["part-{node}.txt"], "part-3.txt, line 16: a value must be a finite number"),
     "unknown algorithm": (["dense.txt", "--algorithm", "sgd"], "'sgd' is not known; choose auto"),
     "other algorithm": (
-        ["dense.txt", "--algorithm", "msda"],
-        "Algorithm 'msda' runs in one process; choose --engine local, or one of the algorithms",
+        ["dense.txt", "--algorithm", "point-saga"],
+        "Algorithm 'point-saga' is for one machine, without a network, and there are 2 ranks",
     ),
     "too many ranks": (
         ["dense.txt", "--nodes", "1"], "every rank needs a node; start at most 1 ranks, or raise",
