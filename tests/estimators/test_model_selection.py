@@ -95,11 +95,11 @@ def test_every_algorithm_fits_several_classes(algorithm):
 def test_all_classes_share_one_schedule(monkeypatch):
     X, y = rows("digits")
     chosen = []
-    choose = models.solve
+    run = models.run
     monkeypatch.setattr(
         models,
-        "solve",
-        lambda problem, *a, **k: chosen.append(k["parameters"]) or choose(problem, *a, **k),
+        "run",
+        lambda p, name, setting, *a: chosen.append(setting.rule) or run(p, name, setting, *a),
     )
     model = adfs.LogisticRegression(max_iter=20_000, tol=1e-12)
     with pytest.warns(UserWarning, match="stopped with 'max_iter' after 20000 iterations"):

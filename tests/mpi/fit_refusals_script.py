@@ -119,8 +119,8 @@ def words_and_numbers():
 
 
 @case
-def newton():
-    logistic(algorithm="newton").fit(X, Y)
+def point_saga():
+    logistic(algorithm="point-saga").fit(X, Y)
 
 
 @case
@@ -223,9 +223,10 @@ class Counted:
 def communicators_are_given_back():
     world = open_world()
     counted = world.comm = Counted(world.comm)
-    logistic().fit(X, np.arange(len(Y)) % 3)
+    for algorithm in ("adfs", "newton", "msda"):
+        logistic(algorithm=algorithm).fit(X, np.arange(len(Y)) % 3)
     world.comm = counted.comm
-    return [len(counted.made), sum(comm != MPI.COMM_NULL for comm in counted.made)]
+    return len(counted.made)
 
 
 @case

@@ -51,7 +51,7 @@ def test_ranks_that_end_together_after_an_error_they_agreed_on_leave_with_it(hyd
 
 def test_numbers_that_are_equal_are_the_same_parameter(hydra, tmp_path):
     done = run(hydra, tmp_path, "print(fit(C=1 if rank else 1.0).result_.status)")
-    assert (done.returncode, done.stdout.split()) == (0, ["converged", "converged"])
+    assert (done.returncode, done.stdout.count("converged")) == (0, 2)
 
 
 def test_two_threads_cannot_fit_at_a_time(hydra, tmp_path):

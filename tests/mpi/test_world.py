@@ -64,7 +64,7 @@ def test_while_a_rank_waits_signals_are_heard(mpiexec, script):
 
 def test_a_rank_does_not_wait_longer_than_its_limit(mpiexec, script):
     body = """
-    world.limit = 1.0
+    world.timeout = 1.0
     if rank == 1:
         time.sleep(60)
     world.gather(rank)

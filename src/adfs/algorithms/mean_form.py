@@ -10,7 +10,7 @@ importance sampling from all samples at once.
 import functools
 import itertools
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -45,6 +45,10 @@ class MeanForm:
 
     problem: Problem
     setting: Setting
+    smoothness: float = field(init=False)  # ``L_f``: a sum over all nodes
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "smoothness", whole_smoothness(self.problem) / self.n_samples)
 
     @property
     def counts(self) -> NDArray[np.int64]:
@@ -60,11 +64,6 @@ class MeanForm:
     def lam(self) -> float:
         """``sum_i sigma_i / N``."""
         return self.problem.total_sigma / self.n_samples
-
-    @functools.cached_property
-    def smoothness(self) -> float:
-        """``L_f``."""
-        return whole_smoothness(self.problem) / self.n_samples
 
     def variance(self, batch: Any) -> Any:
         """``V = max_i S_i / (N b)``, for one batch or an array of them."""

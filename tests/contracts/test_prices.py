@@ -1,0 +1,72 @@
+"""What a method asks of the network is what it declares: numbers sent, for each event."""
+
+import numpy as np
+import pytest
+
+import adfs
+from adfs.algorithms import all_reduce
+from adfs.algorithms.base import Counts, Setting, get_algorithm
+from adfs.kernels.network import SUM
+from adfs.network import Callback, Network
+from problems_for_tests import make_case
+
+IN_ROUNDS = ("msda", "ssda", "dsba", "katyusha", "l-katyusha", "newton", "lbfgs")
+EVENTS = 6  # Newton takes every step so far
+
+
+class Recorder(Network):
+    """All nodes here; notes what compiled code and Python ask for."""
+
+    def __init__(self, topology):
+        self.sums, self.rounds = [], []
+        super().__init__(topology)
+
+    def _callback_address(self):
+        def note(kind, rows):
+            (self.sums if kind == SUM else self.rounds).append(rows.shape[1])
+
+        self._callback = Callback(note)
+        return self._callback.address
+
+    def ask(self, ask):
+        self.sums += [ask.width] * (ask.width > 0)
+        return super().ask(ask)
+
+    def price(self, n_features):
+        """Of what was noted since the last time, all sums of one event together."""
+        n, n_edges = self.topology.n_nodes, self.topology.n_edges
+        total, counts = sum(self.sums), Counts()
+        if total:
+            counts = all_reduce.messages(n, total, n_features)
+        for width in self.rounds:
+            assert width == n_features
+            counts = counts.plus(Counts(n_comm=2 * n_edges, bytes=16 * n_edges * width))
+        self.sums, self.rounds = [], []
+        return counts
+
+
+@pytest.mark.parametrize("graph", ["grid:2x2", "star:5", "path:3"])
+@pytest.mark.parametrize("name", IN_ROUNDS)
+def test_a_round_asks_for_what_it_declares(name, graph):
+    case = make_case(graph, "logistic")
+    recorder = Recorder(case.problem.topology)
+    problem = adfs.Problem(case.shards, "logistic", case.problem.sigma, network=recorder)
+    method = get_algorithm(name)(problem, Setting())
+    algorithm = method.algorithm
+    state = algorithm.init()
+    recorder.price(problem.n_features)  # set-up is not counted
+    seen = Counts()
+    for t in range(EVENTS):
+        events = method.source.draw(t, t + 1)
+        state = algorithm.step(state, events)
+        declared = algorithm.counts(events)
+        price = recorder.price(problem.n_features)
+        assert (price.n_comm, price.bytes) == (declared.n_comm, declared.bytes)
+        seen = seen.plus(price)
+    assert seen.n_comm > 0
+    assert np.isfinite(algorithm.output(state)).all()
+
+
+def test_every_method_is_recorded_or_pairwise():
+    pairwise = {"adfs", "ns-adfs", "esdacd"}  # an event on an edge is one exchange
+    assert set(adfs.algorithms()) == {*IN_ROUNDS, *pairwise, "point-saga"}
