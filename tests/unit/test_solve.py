@@ -74,7 +74,7 @@ def stub(monkeypatch):
         def prepare(problem, setting):
             # The schedule, the clock and the rate of ADFS, so that only the models are the test's.
             real = REGISTRY["adfs"](problem, setting)
-            return dataclasses.replace(real, algorithm=made(problem), block=block)
+            return dataclasses.replace(real, algorithm=made(problem), block=block, beat=None)
 
         monkeypatch.setitem(REGISTRY, "stub", prepare)
         return "stub"

@@ -25,7 +25,7 @@ from adfs.algorithms.base import (
     Queued,
     Setting,
     Vector,
-    block_of,
+    block_and_beat,
     exchange_counts,
     parameters_of,
     register,
@@ -176,7 +176,8 @@ def prepare(problem: Problem, setting: Setting) -> Method:
     require_smooth("adfs", problem)
     chosen = parameters_of("adfs", Parameters, problem, setting)
     clock = Clock(chosen.edges, problem.n_nodes, setting.delays, setting.clock)
+    block, beat = block_and_beat(problem, chosen.p_comm)
     return Method(
         Adfs(problem, chosen, setting.schedule), source_of(chosen, setting, problem.network), clock,
-        chosen.rho, chosen, block=block_of(problem, chosen.p_comm), sharp=True,
+        chosen.rho, chosen, block=block, beat=beat, sharp=True,
     )  # fmt: skip

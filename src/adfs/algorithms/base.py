@@ -171,8 +171,9 @@ class Method:
     parameters : object
         What the algorithm was made with; ``str(parameters)`` explains every number.
     block : int
-        Most positions (about as many events) in one compiled call, between two looks at limits and
-        signals.
+        Most positions (about as many events) in one compiled call.
+    beat : int or None
+        Positions between two looks at limits and signals; None for ``block``.
     shortest : int
         Fewest positions between two evaluations that the runner places by itself.
     work : float
@@ -191,9 +192,11 @@ class Method:
     sharp: bool = False
     work: float = 1.0
     proven: bool = True
+    beat: int | None = None
 
 
 NUMBERS_PER_BLOCK = 1 << 25
+BLOCKS_PER_BEAT = 8
 
 
 def numbers_per_event(row: float, n_features: int, p_comm: float) -> float:
@@ -201,11 +204,12 @@ def numbers_per_event(row: float, n_features: int, p_comm: float) -> float:
     return (1.0 - p_comm) * row + p_comm * 4.0 * n_features
 
 
-def block_of(problem: Problem, p_comm: float) -> int:
-    """Events of a compiled call, so few that signals and limits are seen within a second."""
+def block_and_beat(problem: Problem, p_comm: float) -> tuple[int, int]:
+    """Events of a compiled call, and between two looks at limits: a fraction of a second."""
     row = problem.numbers_per_row
     events = NUMBERS_PER_BLOCK / (1.0 + numbers_per_event(row, problem.n_features, p_comm))
-    return int(np.clip(events, 4, Method.block))
+    block = int(np.clip(events, 4, Method.block))
+    return block, block * int(np.clip(events / block, 1, BLOCKS_PER_BEAT))
 
 
 Factory = Callable[[Problem, Setting], Method]

@@ -27,7 +27,7 @@ from adfs.algorithms.base import (
     Queued,
     Setting,
     Vector,
-    block_of,
+    block_and_beat,
     exchange_counts,
     parameters_of,
     register,
@@ -177,8 +177,9 @@ def prepare(problem: Problem, setting: Setting) -> Method:
     require_non_smooth("ns-adfs", problem)
     chosen = parameters_of("ns-adfs", NonSmoothParameters, problem, setting)
     clock = Clock(chosen.edges, problem.n_nodes, setting.delays, setting.clock)
+    block, beat = block_and_beat(problem, chosen.p_comm)
     return Method(
         NsAdfs(problem, chosen, setting.schedule), source_of(chosen, setting, problem.network),
-        clock, chosen.rho, chosen, block=block_of(problem, chosen.p_comm),
+        clock, chosen.rho, chosen, block=block, beat=beat,
         shortest=max(2_000, problem.n_samples), proven=False,
     )  # fmt: skip

@@ -248,6 +248,11 @@ class Problem:
     def reach(self) -> Reach:
         """How far the samples' duals can move a model."""
         if self._reach is None:
+            if not self.network.is_whole:
+                raise ParameterError(
+                    f"loss {self.loss.name!r} is smooth, so ranks have not measured how far its "
+                    f"duals can move a model; choose one of {', '.join(names(smooth=False))}."
+                )
             self._reach = Reach(self)
         return self._reach
 

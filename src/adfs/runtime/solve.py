@@ -13,6 +13,7 @@ from adfs.algorithms import registered  # noqa: F401  (fills the registry)
 from adfs.algorithms.base import Method, Setting, get_algorithm, numbers_per_event
 from adfs.errors import ParameterError
 from adfs.launch.peers import require_same
+from adfs.problems.certificates import load_kernels
 from adfs.problems.finite_sum import Problem
 from adfs.runtime.checkpointer import Checkpointer, Checkpoints, open_checkpoints
 from adfs.runtime.course import Callback, Course
@@ -219,6 +220,7 @@ def run(
     network.keep_waits = options.keep_spans
     stepper = network.attempt(lambda: make_stepper(problem, method, setting, start))
     stepper.warm_up()
+    load_kernels(problem)
     checkpointer, resumed, seconds = None, None, 0.0
     if options.checkpoints is not None:
         checkpointer = open_checkpoints(options.checkpoints, problem, name, setting, start, method)
@@ -308,7 +310,7 @@ def _beat(problem: Problem, method: Method) -> int:
     """Positions between two looks at limits and signals."""
     network = problem.network
     if network.is_whole or not hasattr(method.algorithm, "queued"):
-        return method.block
+        return method.beat or method.block
     numbers = numbers_per_event(
         problem.numbers_per_row, problem.n_features, method.parameters.p_comm
     )

@@ -150,16 +150,17 @@ class BlockStepper:
 
     def serve(self) -> bool:
         """Run them."""
-        if self.done:
-            return True
-        events = self.source.draw(self.position, self._stop)
-        self.state = self.algorithm.step(self.state, events)
-        self.clock.advance(events)
-        self.counts = self.counts.plus(self.algorithm.counts(events))
-        self.iteration += len(events.which)
-        self.position, self.done = self._stop, True
-        if self.keeps_tally and self._pairwise:
-            self._count(events)
+        while self.position < self._stop:
+            last = min(self._stop, self.position + self.method.block)
+            events = self.source.draw(self.position, last)
+            self.state = self.algorithm.step(self.state, events)
+            self.clock.advance(events)
+            self.counts = self.counts.plus(self.algorithm.counts(events))
+            self.iteration += len(events.which)
+            self.position = last
+            if self.keeps_tally and self._pairwise:
+                self._count(events)
+        self.done = True
         return True
 
     def _count(self, events: Events) -> None:
