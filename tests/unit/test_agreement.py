@@ -6,7 +6,7 @@ import pytest
 import adfs
 from adfs.agreement import require_same, require_same_rounding, require_same_versions, words
 from adfs.cli.main import build
-from adfs.cli.train_checks import shared_by_ranks
+from adfs.cli.ranks import shared_by_ranks
 from adfs.errors import ParameterError
 from adfs.launch.peers import LEAVING, Alone
 from peers_for_tests import on_ranks, succeed

@@ -2,10 +2,8 @@
 
 import argparse
 
-from adfs.cli import html_report, output
+from adfs.cli import html_report, output, ranks
 from adfs.errors import ParameterError
-
-FILES = ("FILE", "DIR", "MODEL")  # what help calls the value of an option that names a file
 
 
 def check(args: argparse.Namespace) -> None:
@@ -43,47 +41,9 @@ def check_outputs(args: argparse.Namespace) -> None:
     output.check_distinct(outputs, input_files(args.data, args.test))
 
 
-def shared_by_ranks(args: argparse.Namespace) -> dict[str, str]:
-    """Every option as it is typed, in words that have to be the same on all ranks.
-
-    Files may have other paths on other hosts, so of them only the presence counts.
-    """
-    from adfs.agreement import words
-
-    found = {"DATA": _kind_of_data(args.data)}
-    for action in args.parser._actions:
-        is_shown = action.option_strings and action.help != argparse.SUPPRESS
-        if not is_shown or action.dest == "help":
-            continue
-        value = getattr(args, action.dest)
-        if value is None or value is False:
-            shown = "not given"
-        else:
-            shown = "given" if value is True or action.metavar in FILES else words(value)
-        found[action.option_strings[-1]] = shown
-    return found
-
-
-def _kind_of_data(name: str) -> str:
-    from adfs.problems.datasets import DATASETS
-    from adfs.problems.files import NODE
-
-    if NODE in name:
-        return f"a pattern with {NODE}"
-    return f"the data set {name}" if name in DATASETS else "a file"
-
-
 def _check_engine(args: argparse.Namespace) -> None:
     """Refuse options that need an engine or a folder which was not asked for."""
-    from adfs.launch.launcher import size_by_environment
-
-    if args.engine == "local" and (size_by_environment() or 1) > 1:
-        error = ParameterError(
-            f"{size_by_environment()} processes were started, each of which would do the whole "
-            "work; add --engine mpi, or start one."
-        )
-        error.before_ranks = True  # type: ignore[attr-defined]
-        raise error
+    ranks.check_engine(args)
     if args.timeline is not None and args.engine != "mpi":
         raise ParameterError(
             "--timeline shows what ranks did, so it needs --engine mpi; for idealized time use "
@@ -92,5 +52,3 @@ def _check_engine(args: argparse.Namespace) -> None:
     if args.checkpoint is None and (args.resume or args.checkpoint_every is not None):
         flag = "--resume" if args.resume else "--checkpoint-every"
         raise ParameterError(f"{flag} needs the folder of the checkpoints; add --checkpoint DIR.")
-    if not 0 < args.timeout < float("inf"):
-        raise ParameterError(f"--timeout {args.timeout:g} must be a finite number of seconds > 0.")

@@ -224,7 +224,7 @@ def run(
     pace, looks = pace_of(method, stopping.tol, options.evaluate_every)
     course = Course(stopping, pace, method.rho, options.callbacks, looks)
     network.keep_waits = options.keep_spans
-    stepper = make_stepper(problem, method, setting, start)
+    stepper = network.attempt(lambda: make_stepper(problem, method, setting, start))
     stepper.warm_up()
     load_kernels(problem)
     checkpointer, resumed, seconds = None, None, 0.0
