@@ -96,9 +96,9 @@ def _known() -> str:
 
 
 def _all_that_take(loss: str, n_features: int) -> list[Contender]:
-    """ADFS first, the others by name."""
+    """The reference first, the others by name."""
     found = []
-    for algorithm in sorted(REGISTRY, key=lambda name: (name != "adfs", name)):
+    for algorithm in sorted(REGISTRY, key=lambda name: (name != REFERENCE, name)):
         try:
             _try(Contender(algorithm), loss, n_features)
         except ParameterError:
