@@ -1,9 +1,13 @@
 """Two ranks on two cores against one, the same nodes, the same bits; and against Dask-ML.
 
+    python benchmarks/mpi_scaling.py [--data covtype] [--rounds 7]
+    python benchmarks/mpi_scaling.py --method newton --method lbfgs --data covtype --rounds 7
+
 The goal is 1.6 times the speed of one rank to the same relative gap. Ranks are bound to cores, BLAS
 has one thread, runs on one and on two ranks take turns, and medians are told. ``wall_time`` is the
-loop's, as in the trace (without set-up and readings); ``all`` is everything from rows in memory to
-the model. Suboptimality is measured by `Problem.objective` for everybody.
+loop's, as in the trace (without set-up and evaluations); ``all`` is everything from rows in memory
+to the model. Suboptimality is measured by `Problem.objective` for everybody. With ``--method`` the
+table is of these methods instead of ADFS, without Dask-ML.
 """
 
 import argparse
@@ -42,16 +46,13 @@ def measured_tau(path, n_features):
 
 
 def _run(tau, schedule, tol=TOL):
-    return {"tau": tau, "schedule": schedule, "tol": tol}
+    return {"algorithm": "adfs", "tau": tau, "schedule": schedule, "tol": tol}
 
 
 def one_round(path, runs):
     """Results on one rank, on two, and of all rows at one node; in turns."""
     alone = [_run(5.0, "shared")]
-    jobs = {
-        "one": (1, N_NODES, runs), "two": (2, N_NODES, runs), "local": (0, N_NODES, runs),
-        "single": (0, 1, alone),
-    }  # fmt: skip
+    jobs = {"one": (1, N_NODES, runs), "two": (2, N_NODES, runs), "single": (1, 1, alone)}
     results = {
         name: on_ranks.solve(n_ranks, path, n_nodes, TOTAL_SIGMA, wanted)
         for name, (n_ranks, n_nodes, wanted) in jobs.items()
@@ -62,20 +63,27 @@ def one_round(path, runs):
 
 def summarise(rounds, k, run):
     """A row of the table: medians over rounds of the ``k``-th run."""
-    one, two, local, single = (
-        [each[name][k] for each in rounds] for name in ("one", "two", "local", "single")
-    )
+    one, two, single = ([each[name][k] for each in rounds] for name in ("one", "two", "single"))
+    return {
+        **run, **paired(one, two), "p_comm": two[0]["p_comm"],
+        "single": _median(single, "wall_time"), "all_single": _median(single, "seconds"),
+    }  # fmt: skip
+
+
+def paired(one, two):
+    """Medians of one rank and of two, their ratio in each turn; the bits must be the same."""
     pairs = list(zip(one, two, strict=True))
     if any(a["theta"] != b["theta"] or a["iterations"] != b["iterations"] for a, b in pairs):
         raise AssertionError("one rank and two have different bits")
-    ratios = [a["wall_time"] / b["wall_time"] for a, b in pairs]
+    ratios, all_ratios = (
+        [a[name] / b[name] for a, b in pairs] for name in ("wall_time", "seconds")
+    )
     return {
-        **run, "p_comm": two[0]["p_comm"], "events": two[0]["iterations"],
+        "events": two[0]["iterations"],
         "one": _median(one, "wall_time"), "two": _median(two, "wall_time"),
         "ratio": float(np.median(ratios)), "least": min(ratios), "most": max(ratios),
         "all_one": _median(one, "seconds"), "all_two": _median(two, "seconds"),
-        "local": _median(local, "wall_time"), "single": _median(single, "wall_time"),
-        "all_single": _median(single, "seconds"), "shares": shares(two),
+        "all_ratio": float(np.median(all_ratios)), "shares": shares(two),
     }  # fmt: skip
 
 
@@ -103,19 +111,44 @@ def scaling(path, n_features, n_rounds):
     rows = [summarise(rounds, k, run) for k, run in enumerate(runs)]
     others = max(job[0]["others"] for each in rounds for job in each.values())
     print(f"{n_rounds} rounds; cores in use by others meanwhile: at most {others:.2f}")
-    print("| schedule | tau | p_comm | events | 1 rank | 2 ranks | ratio (range) | 4 nodes, local "
-          "engine | 1 node | with set-up: 1, 2 ranks, 1 node | waiting | scheduling | reading |\n|"
-          + "---|" * 13)  # fmt: skip
+    print("| schedule | tau | p_comm | events | 1 rank | 2 ranks | ratio (range) | 1 node | with "
+          "set-up: 1, 2 ranks, 1 node | waiting | scheduling | reading |\n|"
+          + "---|" * 12)  # fmt: skip
     for row in rows:
         part = {kind: f"{100 * share:.1f} %" for kind, share in row["shares"].items()}
         cells = [row["schedule"], f"{row['tau']:.2g}", f"{row['p_comm']:.2g}",
                  f"{row['events'] / 1e6:.2f} M", f"{row['one']:.3f} s", f"{row['two']:.3f} s",
                  f"**{row['ratio']:.2f}** ({row['least']:.2f} to {row['most']:.2f})",
-                 f"{row['local']:.3f} s", f"{row['single']:.3f} s",
+                 f"{row['single']:.3f} s",
                  f"{row['all_one']:.2f}, {row['all_two']:.2f}, {row['all_single']:.2f} s",
                  part["waiting"], part["scheduling"], part["reading"]]  # fmt: skip
         print("| " + " | ".join(cells) + " |", flush=True)
     return {"tau": tau, "others": others, "rows": rows}
+
+
+def methods_scaling(path, names, n_rounds):
+    """The same for other methods; prints and returns the rows."""
+    runs = [{"algorithm": name, "tol": TOL} for name in names]
+    turns = [
+        [on_ranks.solve(size, path, N_NODES, TOTAL_SIGMA, runs) for size in (1, 2)]
+        for _ in range(n_rounds)
+    ]
+    rows = [
+        {"algorithm": name, **paired([a[k] for a, _ in turns], [b[k] for _, b in turns])}
+        for k, name in enumerate(names)
+    ]
+    others = max(job[0]["others"] for turn in turns for job in turn)
+    print(f"{n_rounds} turns; cores in use by others meanwhile: at most {others:.2f}")
+    print("| method | rounds | 1 rank | 2 ranks | ratio (range) | with set-up: 1, 2 ranks, ratio | "
+          "waiting | reading |\n|" + "---|" * 8)  # fmt: skip
+    for row in rows:
+        cells = [row["algorithm"], f"{row['events']}", f"{row['one']:.3f} s", f"{row['two']:.3f} s",
+                 f"**{row['ratio']:.2f}** ({row['least']:.2f} to {row['most']:.2f})",
+                 f"{row['all_one']:.2f}, {row['all_two']:.2f} s, {row['all_ratio']:.2f}",
+                 f"{100 * row['shares']['waiting']:.1f} %",
+                 f"{100 * row['shares']['reading']:.1f} %"]  # fmt: skip
+        print("| " + " | ".join(cells) + " |", flush=True)
+    return {"others": others, "rows": rows}
 
 
 def time_to_target(path, problem, tau):
@@ -158,7 +191,7 @@ def against_dask(path, problem, tau):
     return {"adfs": ours, "dask": theirs}
 
 
-def main(n_rounds=None, names=tuple(DATA)):
+def main(n_rounds=None, names=tuple(DATA), methods=(), limit=None):
     """Print the tables; returns them."""
     if on_ranks.mpiexec() is None:
         print("needs MPI: pip install 'adfs[mpi]'")
@@ -166,15 +199,18 @@ def main(n_rounds=None, names=tuple(DATA)):
     results = {}
     for name in names:
         X, y = adfs.datasets.load(name)
-        y = np.where(y == np.max(y), 1.0, -1.0)
+        X, y = X[:limit], np.where(y[:limit] == np.max(y), 1.0, -1.0)
         print(f"\n{name}: {X.shape[0]:,} x {X.shape[1]}, {N_NODES} nodes, relative gap "
               f"{TOL:.0e}, total sigma {TOTAL_SIGMA:g}")  # fmt: skip
         with tempfile.TemporaryDirectory() as folder:
             path = str(Path(folder) / "rows.npz")
             save_npz(path, X, y)
-            table = scaling(path, X.shape[1], n_rounds or DATA[name])
-            problem = adfs.Problem([(X, y)], sigma=TOTAL_SIGMA)
-            table["dask"] = against_dask(path, problem, table["tau"]["tau"])
+            if methods:
+                table = methods_scaling(path, methods, n_rounds or DATA[name])
+            else:
+                table = scaling(path, X.shape[1], n_rounds or DATA[name])
+                problem = adfs.Problem([(X, y)], sigma=TOTAL_SIGMA)
+                table["dask"] = against_dask(path, problem, table["tau"]["tau"])
         results[name] = table
         ratios = [row["ratio"] for row in table["rows"]]
         print(f"{name}: two ranks {min(ratios):.2f} to {max(ratios):.2f} times one (goal {GOAL})")
@@ -182,8 +218,13 @@ def main(n_rounds=None, names=tuple(DATA)):
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int)
     parser.add_argument("--data", choices=list(DATA), action="append")
+    parser.add_argument("--method", action="append", help="instead of ADFS; may be repeated")
+    parser.add_argument("--rows", type=int, help="only the first rows")
+    parser.add_argument("--out", help="a JSON file for the tables")
     options = parser.parse_args()
-    main(options.rounds, options.data or tuple(DATA))
+    found = main(options.rounds, options.data or tuple(DATA), options.method or (), options.rows)
+    if options.out:
+        Path(options.out).write_text(json.dumps(found, indent=1))

@@ -1,4 +1,4 @@
-"""Runs on ranks for benchmarks: started by `launch`, one process a core, BLAS on one thread.
+"""Runs on ranks for benchmarks: started by `launch`, one process per core, BLAS on one thread.
 
 As a script it is one rank. It reads rows from an .npz file, runs a small problem to load what is
 compiled, then what it is told; rank 0 prints one JSON list.
@@ -27,7 +27,7 @@ def mpiexec():
     return str(beside) if beside.exists() else shutil.which("mpiexec")
 
 
-def launch(n_ranks, *arguments):
+def launch(n_ranks, *arguments, timeout=None):
     """Standard output of ``n_ranks`` processes of this Python, each bound to a core of its own."""
     cores = sorted(os.sched_getaffinity(0))
     command = [mpiexec()]
@@ -35,32 +35,44 @@ def launch(n_ranks, *arguments):
         bound = ["taskset", "-c", str(cores[rank % len(cores)])]
         command += [":"] * (rank > 0) + ["-n", "1", *bound, sys.executable, *map(str, arguments)]
     done = subprocess.run(
-        command, capture_output=True, text=True, env=os.environ | ONE_THREAD, check=False
-    )
+        command, capture_output=True, text=True, env=os.environ | ONE_THREAD, check=False,
+        timeout=timeout,
+    )  # fmt: skip
     if done.returncode:
         raise RuntimeError(f"{' '.join(command)} failed:\n{done.stderr}")
     return done.stdout
 
 
-def solve(n_ranks, path, n_nodes, sigma, runs):
-    """Results of ``runs`` (dicts of tau, schedule, tol) on so many ranks; see `run_all`.
+def solve(n_ranks, path, n_nodes, sigma, runs, tries=TRIES, timeout=None):
+    """Results of ``runs`` on so many ranks; see `run_all`.
 
-    ``n_ranks=0`` stands for `adfs.solve` in one process. ``others`` of a result is how many cores
-    were in use by others meanwhile; a job that was disturbed is tried again.
+    A run is a dict of ``algorithm``, ``tol`` and other arguments of `adfs.solve`; ``sigma`` is that
+    of all nodes together. ``others`` of a result is how many cores were in use by others meanwhile;
+    a job that was disturbed is tried again, ``tries`` times in all. With one try nobody waits for
+    the machine to be quiet.
     """
-    told = json.dumps({"local": n_ranks == 0, "n_nodes": n_nodes, "sigma": sigma, "runs": runs})
+    told = json.dumps({"n_nodes": n_nodes, "sigma": sigma, "runs": runs})
+    results, others = undisturbed(
+        lambda: json.loads(launch(n_ranks, __file__, path, told, timeout=timeout)), tries
+    )
+    return [each | {"others": others} for each in results]
+
+
+def undisturbed(work, tries=TRIES):
+    """What ``work()`` returned when others used least of the machine, and how many cores."""
     best = None
-    for _ in range(TRIES):
-        wait_until_quiet()
+    for _ in range(tries):
+        if tries > 1:
+            wait_until_quiet()
         started, used, own = time.perf_counter(), _used(), _own()
-        results = json.loads(launch(max(1, n_ranks), __file__, path, told))
+        result = work()
         seconds = time.perf_counter() - started
         others = max(0.0, ((_used() - used) / TICK - (_own() - own)) / seconds)
-        if best is None or others < best[0]:
-            best = others, [each | {"others": others} for each in results]
+        if best is None or others < best[1]:
+            best = result, others
         if others < QUIET:
             break
-    return best[1]
+    return best
 
 
 def wait_until_quiet(seconds=60.0):
@@ -93,71 +105,43 @@ def run_all(path, told):
     """What a rank does: every run in turn, on rows that are in memory."""
     import adfs
     from adfs.distributed.mapping import map_nodes
-    from adfs.launch.world import World
+    from adfs.distributed.session import open_world
     from adfs.problems.files import load_data
 
-    X, y = load_data(path)
-    n = told["n_nodes"]
+    world, n = open_world(), told["n_nodes"]
     topology = adfs.Topology.parse("grid", n_nodes=n)
-    with World.open() as world:
-        shards = adfs.partition(X, y, n)
-        mine = map_nodes(topology, world.size).nodes(world.rank)
-        run = _locally if told["local"] else _on_ranks
-        few = [(shard.X[:200], shard.y[:200]) for shard in shards]
-        for schedule in ("shared", "poisson"):  # untimed: loads what is compiled
-            run(world, few, mine, topology, 1.0, {"tau": 5.0, "schedule": schedule, "tol": 1e-3})
-        shards = [(shard.X, shard.y) for shard in shards]
-        return [
-            run(world, shards, mine, topology, told["sigma"] / n, each) for each in told["runs"]
-        ], world.rank
+    nodes = map_nodes(topology, world.size).nodes(world.rank).tolist()
+    shards = adfs.partition(*load_data(path), n)
+    own = [(shards[node].X, shards[node].y) for node in nodes]
+    few = [(X[:200], y[:200]) for X, y in own]
+    del shards
+    kinds = {(each["algorithm"], each.get("schedule")): each for each in told["runs"]}
+    for each in kinds.values():  # untimed: loads what is compiled
+        run(world, few, nodes, topology, 1.0, each | {"tol": 1e-3, "time_limit": 5.0})
+    return [
+        run(world, own, nodes, topology, told["sigma"] / n, each) for each in told["runs"]
+    ], world.rank
 
 
-def _on_ranks(world, shards, mine, topology, sigma, told):
-    """One run; everything from rows in memory to the model is in ``seconds``."""
-    import numpy as np
-
-    from adfs.algorithms.base import Setting
+def run(world, shards, nodes, topology, sigma, told):
+    """One run; everything from rows in memory to the certified model is in ``seconds``."""
+    import adfs
     from adfs.runtime.execution import gather_executions
-    from adfs.distributed.mapping import map_nodes
-    from adfs.distributed.share import Share
-    from adfs.distributed.solve import solve_on_ranks
-    from adfs.runtime.stopping import Stopping
-    from adfs.schedule.delays import Delays
 
     world.gather(None)  # all begin together
     started = time.perf_counter()
-    n, tau = topology.n_nodes, told["tau"]
-    share = Share(
-        world, [shards[node] for node in mine], "logistic", np.full(n, sigma), topology,
-        map_nodes(topology, world.size), np.array([-1.0, 1.0]),
-    )  # fmt: skip
-    setting = Setting("tuned", tau, delays=Delays(tau=tau), schedule=told["schedule"])
-    result, own = solve_on_ranks(world, share, "adfs", Stopping(told["tol"]), setting)
+    problem = adfs.Problem(shards, sigma=sigma, topology=topology, nodes=nodes, engine="mpi")
+    result = adfs.solve(problem, progress=False, **told)
     seconds = time.perf_counter() - started
-    every = gather_executions(world, own)
-    return _told(result, seconds) | {
-        "ranks": [each.seconds for each in every], "cut_edges": own.cut_edges
-    }  # fmt: skip
-
-
-def _locally(world, shards, mine, topology, sigma, told):
-    import adfs
-
-    started = time.perf_counter()
-    problem = adfs.Problem(shards, sigma=sigma, topology=topology)
-    result = adfs.solve(
-        problem, "adfs", told["tol"], tau=told["tau"], schedule=told["schedule"], progress=False
-    )
-    return _told(result, time.perf_counter() - started)
-
-
-def _told(result, seconds):
     last = result.trace.last()
     return {
         "status": result.status, "wall_time": result.wall_time, "seconds": seconds,
         "setup_time": result.setup_time, "iterations": result.iterations,
-        "n_prox": last["n_prox"], "n_comm": last["n_comm"], "p_comm": result.parameters.p_comm,
-        "objective": result.objective, "theta": result.theta.tolist(),
+        "n_prox": last["n_prox"], "n_comm": last["n_comm"],
+        "p_comm": getattr(result.parameters, "p_comm", None),
+        "objective": result.objective, "relative_gap": result.relative_gap,
+        "theta": result.theta.tolist(),
+        "ranks": [each.seconds for each in gather_executions(problem.network, result.execution)],
     }  # fmt: skip
 
 

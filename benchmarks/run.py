@@ -6,11 +6,6 @@ and the processor. Needs a quiet machine: the load is printed first.
 
 import argparse
 import json
-import os
-import platform
-import subprocess
-import time
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import apcg
@@ -26,35 +21,8 @@ import sparse_scaling
 import startup
 import throughput
 import tuned
-
-
-def provenance():
-    """What a number means nothing without."""
-    packages = ("adfs", "numba", "numpy", "scipy", "scikit-learn", "cyanure", "snapml",
-                "mpi4py", "mpich", "dask-ml")  # fmt: skip
-    found = {}
-    for name in packages:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            found[name] = None
-    commit = subprocess.run(
-        ["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=False
-    ).stdout.strip()
-    return {
-        "commit": commit, "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-        "python": platform.python_version(), "machine": platform.processor() or platform.machine(),
-        "cpu": _cpu(), "cores": os.cpu_count(), "load": os.getloadavg()[0], "seed": 0,
-        "versions": found,
-    }  # fmt: skip
-
-
-def _cpu():
-    for line in Path("/proc/cpuinfo").read_text().splitlines():
-        if line.startswith("model name"):
-            return line.split(":")[1].strip()
-    return None
-
+import user_wait
+from provenance import provenance
 
 BENCHMARKS = {
     "event cost against the floor": event_cost.main,
@@ -67,6 +35,10 @@ BENCHMARKS = {
     "memory of a rank": mpi_memory.main,
     "cost of a schedule": schedules.main,
     "two ranks against one, and Dask-ML": mpi_scaling.main,
+    "newton and lbfgs, two ranks against one": lambda: mpi_scaling.main(
+        7, ("covtype",), ("newton", "lbfgs")
+    ),
+    "what a user waits, beside other tools": user_wait.main,
     "start-up": startup.main,
     "tuned against paper": tuned.main,
     "one node against other solvers": single_node.main,

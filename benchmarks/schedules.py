@@ -7,13 +7,13 @@ samples, and dealing the events to the nodes' queues.
 """
 
 import time
-from types import SimpleNamespace
 
 import numpy as np
 
 import adfs
-from adfs.distributed.own_events import SharedSource
 from adfs.kernels import queues, ranks
+from adfs.network import Network
+from adfs.schedule.law import Drawer
 from adfs.schedule.poisson import PoissonSource
 
 SIZES = (4, 16, 64, 256, 1024)
@@ -31,25 +31,27 @@ class Law:
         n, self.edges = topology.n_nodes, topology.edges
         self.p_edge = np.full(len(self.edges), P_COMM / len(self.edges))
         self.p_node = np.full(n, (1.0 - P_COMM) / n)
-        self.offsets = SAMPLES * np.arange(n + 1)
+        self.offsets = SAMPLES * np.arange(OWN + 1)
 
     def importance_of(self, node):
         """Of a node's samples."""
         return np.ones(SAMPLES)
 
 
-def share_of(topology):
-    """What the sources ask of a share, for a rank with the first nodes."""
-    here = np.full(topology.n_nodes, -1)
-    here[:OWN] = np.arange(OWN)
-    return SimpleNamespace(here=here, nodes=np.arange(OWN), offsets=SAMPLES * np.arange(OWN + 1))
+class FirstNodes(Network):
+    """The network of a rank that has the first nodes, even if there are no others."""
+
+    is_whole = False
+
+    def __init__(self, topology):
+        super().__init__(topology, 0, (np.arange(topology.n_nodes) >= OWN).astype(np.int64))
 
 
-def schedule(source, share, ends, start, stop):
+def schedule(source, network, start, stop):
     """Events between two positions, in the queues of the rank's nodes; how many there are."""
     events = source.draw(start, stop)
     count = np.zeros(OWN, np.int64)
-    queues.count_own(events.which, ends, share.here, count)
+    queues.count_own(events.which, network.ends, network.here, count)
     first = np.concatenate([[0], np.cumsum(count)])
     size, none = int(first[-1]), np.empty(1)
     queue = ranks.Queue(
@@ -57,20 +59,20 @@ def schedule(source, share, ends, start, stop):
         np.empty(size, np.int32), np.empty(size, np.int32), none, none,
     )  # fmt: skip
     queues.fill(
-        queue, queue.head.copy(), events.which, events.sample, events.ticks, none, none, ends,
-        share.here,
+        queue, queue.head.copy(), events.which, events.sample, events.ticks, none, none,
+        network.ends, network.here,
     )  # fmt: skip
     return len(events.which)
 
 
-def nanoseconds(source, share, ends, n_nodes):
+def nanoseconds(source, network):
     """Of one event of the rank: the best of some draws, which all do the same work."""
-    width = EVENTS * n_nodes // OWN
-    schedule(source, share, ends, 0, width)
+    width = EVENTS * network.topology.n_nodes // OWN
+    schedule(source, network, 0, width)
     costs = []
     for k in range(1, REPEATS + 1):
         started = time.perf_counter()
-        events = schedule(source, share, ends, k * width, (k + 1) * width)
+        events = schedule(source, network, k * width, (k + 1) * width)
         costs.append((time.perf_counter() - started) / events * 1e9)
     return min(costs)
 
@@ -82,12 +84,11 @@ def main(sizes=SIZES):
     for n in sizes:
         side = round(n**0.5)
         topology = adfs.Topology.torus(side, side) if n > 4 else adfs.Topology.grid(2, 2)
-        law, share = Law(topology), share_of(topology)
-        ends = share.here[topology.edges].astype(np.int32)
+        law, network = Law(topology), FirstNodes(topology)
         row = {
             "n": n,
-            "shared": nanoseconds(SharedSource(law, 0, share), share, ends, n),
-            "poisson": nanoseconds(PoissonSource(law, 0, share.nodes), share, ends, n),
+            "shared": nanoseconds(Drawer(law, 0, network), network),
+            "poisson": nanoseconds(PoissonSource(law, 0, network.nodes), network),
         }
         rows.append(row)
         print(f"| {n} | {row['shared']:.0f} ns | {row['poisson']:.0f} ns |", flush=True)

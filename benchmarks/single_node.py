@@ -47,23 +47,28 @@ def scikit(solver, dual=False):
     return run
 
 
-def run_cyanure(X, y, sigma, tol):
+def run_cyanure(X, y, sigma, tol, n_threads=-1):
     """Coefficients from Cyanure, whose objective is a mean."""
     from cyanure.estimators import Classifier
 
     model = Classifier(
         loss="logistic", penalty="l2", lambda_1=sigma / len(y), tol=tol, fit_intercept=False,
-        max_iter=5_000, verbose=False,
+        max_iter=5_000, verbose=False, n_threads=n_threads,
     )  # fmt: skip
     return np.asarray(model.fit(X, y).coef_).ravel()
 
 
-def run_snapml(X, y, sigma, tol):
+def run_snapml(X, y, sigma, tol, n_jobs=1):
     """Coefficients from Snap ML."""
     from snapml import LogisticRegression
 
     model = LogisticRegression(
-        regularizer=sigma, tol=tol, fit_intercept=False, dual=True, max_iter=20_000, n_jobs=1
+        regularizer=sigma,
+        tol=tol,
+        fit_intercept=False,
+        dual=True,
+        max_iter=20_000,
+        n_jobs=n_jobs,
     )
     return np.asarray(model.fit(X, y).coef_).ravel()
 

@@ -18,7 +18,10 @@ import numpy as np
 from adfs.problems.generators import two_gaussians
 from commands_for_tests import bits_of_model, here, numbers_of, rows_of_trace
 
-N_EVENTS = {"logistic": 3_000_000, "hinge": 8_000_000}
+N_EVENTS = {
+    "logistic": 3_000_000, "hinge": 8_000_000, "dsba": 16_000, "newton": 20, "lbfgs": 400
+}  # fmt: skip
+WIDE = ("newton", "lbfgs")  # methods that would be done with the samples of the others in no time
 N_KEPT = 50  # times that a whole run is kept
 NODES = 6
 CHECKPOINT = re.compile(r"checkpoint-(\d+)-\d+-of-\d+\.adfs")
@@ -31,10 +34,26 @@ def write_samples(path):
     np.savez(path, X=X, y=y)
 
 
+def write_wide(path):
+    """Rows that a plane separates: with little regularisation Newton's method takes 20 steps."""
+    X, y = two_gaussians(3_000, 500, seed=4, separation=8.0, condition=100)
+    np.savez(path, X=X, y=y)
+
+
+def samples_of(home, loss):
+    """The file of a run's samples."""
+    return home / ("wide.npz" if loss in WIDE else "samples.npz")
+
+
 def training(loss, schedule, data="samples.npz", nodes=NODES):
-    """Arguments of a run of about a second, whoever executes it."""
+    """Arguments of a run of about a second, whoever executes it.
+
+    A run of ADFS or NS-ADFS goes by the name of its loss, a run of another method by the method's.
+    """
+    method = [] if loss in ("logistic", "hinge") else ["--algorithm", loss]
     return [
-        "train", data, "--nodes", str(nodes), "--loss", loss, "--schedule", schedule,
+        "train", data, "--nodes", str(nodes), "--loss", "logistic" if method else loss, *method,
+        "--schedule", schedule,
         "--sigma", "1e-4", "--tol", "1e-300", "--max-iter", str(N_EVENTS[loss]), "--json",
         "--quiet",
     ]  # fmt: skip
@@ -42,7 +61,12 @@ def training(loss, schedule, data="samples.npz", nodes=NODES):
 
 def kept_in(folder, loss):
     """Arguments that keep it."""
-    return ["--checkpoint", str(folder), "--checkpoint-every", str(N_EVENTS[loss] // N_KEPT)]
+    return [
+        "--checkpoint",
+        str(folder),
+        "--checkpoint-every",
+        str(max(1, N_EVENTS[loss] // N_KEPT)),
+    ]
 
 
 def written_as(name):
@@ -68,7 +92,7 @@ def positions(folder):
 def undisturbed(home, loss, schedule):
     """What a run finds that nobody disturbs."""
     name = home / f"{loss}-{schedule}"
-    done = here(*training(loss, schedule, home / "samples.npz"), *written_as(name))
+    done = here(*training(loss, schedule, samples_of(home, loss)), *written_as(name))
     assert done.code == 3
     return found_in(name, done.out)
 
@@ -233,7 +257,7 @@ class Runs:
         self.kept = folder / "kept"
         self.jobs = []
         self.arguments = [
-            *training(loss, schedule, home / "samples.npz"), *kept_in(self.kept, loss)
+            *training(loss, schedule, samples_of(home, loss)), *kept_in(self.kept, loss)
         ]  # fmt: skip
 
     def start(self, size, *more):

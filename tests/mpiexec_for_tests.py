@@ -41,6 +41,19 @@ class Mpiexec:
             env=os.environ | environment, stdin=subprocess.DEVNULL,
         )  # fmt: skip
 
+    def run_each(self, *ranks, timeout=60):
+        """Run one rank for each list of arguments, before which there may be ``NAME=value``."""
+        command = [self.path, *self.flags]
+        for number, arguments in enumerate(ranks):
+            words = [str(word) for word in arguments]
+            n_set = next((k for k, word in enumerate(words) if "=" not in word), len(words))
+            start = ["env", *words[:n_set]] if n_set else []
+            command += [":"] * (number > 0)
+            command += ["-n", "1", *start, sys.executable, *words[n_set:]]
+        return subprocess.run(
+            command, capture_output=True, text=True, timeout=timeout, stdin=subprocess.DEVNULL
+        )
+
     def start(self, n, path, folder):
         """Start ranks that do `WRITE_PIDS`; the process, and the numbers of all it has started."""
         process = subprocess.Popen(

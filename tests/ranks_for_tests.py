@@ -14,7 +14,6 @@ from adfs.algorithms import registered  # noqa: F401  (fills the registry)
 from adfs.algorithms.base import Counts, Setting, get_algorithm
 from adfs.distributed.carriers import serve
 from adfs.distributed.mapping import Mapping
-from adfs.distributed.transport import Hub, Loopback
 from adfs.launch.peers import agree
 from adfs.network import Answer, Block, Callback, Network, TreeSum
 from adfs.runtime.stepping import QueueStepper
@@ -240,6 +239,45 @@ def require_same_bits(found, expected):
     for name in ("thetas", "times", "duals"):
         assert found[name].dtype == expected[name].dtype == np.float64
         assert found[name].tobytes() == expected[name].tobytes(), name
+
+
+class Hub:
+    """Ranks in one process: what they have sent to each other and not yet received."""
+
+    def __init__(self):
+        self._sent = {}
+
+    def send(self, source, target, edge, message):
+        """Keep a copy, as a network would."""
+        self._sent.setdefault((source, target, edge), deque()).append(message.copy())
+
+    def receive(self, source, target, edge):
+        """The oldest message of that edge and direction, if there is one."""
+        messages = self._sent.get((source, target, edge))
+        return messages.popleft() if messages else None
+
+
+class Loopback:
+    """A transport between ranks of one process, through their common hub."""
+
+    def __init__(self, hub, rank):
+        self.hub, self.rank = hub, rank
+        self._waiting = {}
+
+    def post(self, node, rank, edge, outgoing, incoming):
+        """Send at once, receive when asked."""
+        self.hub.send(self.rank, rank, edge, outgoing)
+        self._waiting[node] = (rank, edge, incoming)
+
+    def done(self, node):
+        """Whether the peer has sent too; its message is then in place."""
+        rank, edge, incoming = self._waiting[node]
+        message = self.hub.receive(rank, self.rank, edge)
+        if message is None:
+            return False
+        incoming[:] = message
+        del self._waiting[node]
+        return True
 
 
 class Letter(NamedTuple):

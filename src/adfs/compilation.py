@@ -122,7 +122,8 @@ def _run_all(problem: Any) -> None:
 
 
 def _run_others() -> None:
-    """What does not depend on the rows: timelines of schedules, APCG, messages that are timed."""
+    """What does not depend on the rows: timelines, APCG, what ranks compare, timed messages."""
+    from adfs.agreement import rounding
     from adfs.coordinate.apcg import apcg
     from adfs.coordinate.penalties import Penalty
     from adfs.coordinate.quadratics import LeastSquares
@@ -137,6 +138,7 @@ def _run_others() -> None:
     intervals(schedule.events(), schedule.clock())
     for rows in (np.eye(2), sp.csr_matrix(np.eye(2))):
         apcg(LeastSquares(rows, np.ones(2)), Penalty(l1=0.1), max_iter=EVENTS)
+    rounding()
     mpi = _mpi()
     if mpi is not None:
         from adfs.kernels.mpi_swap import swaps

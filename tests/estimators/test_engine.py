@@ -103,7 +103,7 @@ def test_parameters_are_compared_by_value():
 
     ((kind, text, _),) = sentences(2, differ)
     assert kind is ParameterError
-    assert text.startswith("All: graph=ring:5")
+    assert text.startswith("All: graph is ring:5")
 
 
 @pytest.mark.parametrize(

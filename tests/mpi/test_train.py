@@ -108,7 +108,7 @@ REFUSED = {
     "unknown algorithm": (["dense.txt", "--algorithm", "sgd"], "'sgd' is not known; choose auto"),
     "other algorithm": (
         ["dense.txt", "--algorithm", "point-saga"],
-        "Algorithm 'point-saga' is for one machine, without a network; choose engine local",
+        "Algorithm 'point-saga' is for one machine, without a network, and there are 2 ranks",
     ),
     "too many ranks": (
         ["dense.txt", "--nodes", "1"], "every rank needs a node; start at most 1 ranks, or raise",

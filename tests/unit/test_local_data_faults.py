@@ -213,6 +213,33 @@ def test_a_file_that_one_rank_does_not_see_or_sees_differently(home):
         assert str(error).startswith("On the host of rank 1, host1 must be a file or a known")
 
 
+OTHERS = {
+    "ends": (0, "even"), "even": (9_000, "even"), "draw": (9_000, "draw"),
+    "sorted": (9_000, "sorted"), "packed": (9_000, "contiguous"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_other_content_of_the_same_size_is_refused(home, name):
+    (place, how), m = OTHERS[name], 9_000 if name == "draw" else None
+    rows = [f"{k % 2} 1:{k:06d} 2:1.000\n" for k in range(20_000)]
+    other = rows.copy()
+    other[place] = rows[place].replace("2:1", "2:3")
+    for host, lines in enumerate((rows, rows, other)):
+        text = "".join(lines).encode()
+        if name == "packed":
+            text = gzip.compress(text, compresslevel=0, mtime=0)
+        (home / f"host{host}").write_bytes(text)
+
+    def load(peers):
+        return load_share(peers, f"host{peers.rank}", [0, 1, 2], "squared", how, m=m)
+
+    outcomes, _ = on_ranks(3, load)
+    for error in outcomes:
+        assert "must be the same file on every rank" in str(error)
+        assert "rank 2 " in str(error)
+
+
 def test_one_class_and_three_classes_are_judged_over_all_ranks(home):
     (home / "s").write_text("1 1:1\n" * 6)
     sentence = str(refused(3, "s", 3, loss="logistic"))

@@ -81,7 +81,7 @@ def test_more_ranks_than_nodes_are_refused(how):
     with pytest.raises(
         ParameterError,
         match=r"There are 5 ranks for 4 nodes, but every rank needs a node; start at most 4 ranks, "
-        r"or raise --nodes\.",
+        r"or raise the number of nodes\.",
     ):
         map_nodes(adfs.Topology.grid(2, 2), 5, how)
 

@@ -221,22 +221,29 @@ Factory = Callable[[Problem, Setting], Method]
 REGISTRY: dict[str, Factory] = {}
 SCHEDULES = ("shared", "poisson")
 _WITH_POISSON: set[str] = set()  # algorithms that have a continuized form
+_ONE_PROCESS: set[str] = set()  # algorithms for one machine, without a network
 
 
-def register(name: str, poisson: bool = False) -> Callable[[Factory], Factory]:
+def register(
+    name: str, poisson: bool = False, one_process: bool = False
+) -> Callable[[Factory], Factory]:
     """Decorator of a factory: make its method known under ``name``.
 
-    Only a factory with ``poisson`` is asked for the schedule of that name.
+    Only a factory with ``poisson`` is asked for the schedule of that name; one with
+    ``one_process`` is for one machine and never asked for a problem on several ranks.
     """
 
     def add(factory: Factory) -> Factory:
         @functools.wraps(factory)
         def checked(problem: Problem, setting: Setting) -> Method:
             require_schedule(name, setting.schedule)
+            require_engine(name, problem.network.size)
             return factory(problem, setting)
 
         if poisson:
             _WITH_POISSON.add(name)
+        if one_process:
+            _ONE_PROCESS.add(name)
         REGISTRY[name] = checked
         return checked
 
@@ -253,6 +260,15 @@ def require_schedule(name: str, schedule: str) -> None:
         raise ParameterError(
             f"Algorithm {name!r} has no schedule 'poisson'; choose schedule shared, or one of the "
             f"algorithms {', '.join(sorted(_WITH_POISSON))}."
+        )
+
+
+def require_engine(name: str, n_ranks: int) -> None:
+    """Refuse several ranks for an algorithm that is for one machine."""
+    if n_ranks > 1 and name in _ONE_PROCESS:
+        raise ParameterError(
+            f"Algorithm {name!r} is for one machine, without a network, and there are {n_ranks} "
+            "ranks; choose engine local, or another algorithm."
         )
 
 
@@ -363,13 +379,4 @@ def require_non_smooth(name: str, problem: Problem) -> None:
         raise ParameterError(
             f"Algorithm {name!r} is for the losses {', '.join(names(smooth=False))} and "
             f"{problem.loss.name!r} is smooth; choose algorithm adfs, whose rate is linear."
-        )
-
-
-def require_one_process(name: str, problem: Problem) -> None:
-    """Refuse ranks for an algorithm that is for one machine."""
-    if not problem.network.is_whole:
-        raise ParameterError(
-            f"Algorithm {name!r} is for one machine, without a network; choose engine local, or "
-            "another algorithm."
         )

@@ -51,7 +51,6 @@ from adfs.algorithms.base import (
     Vector,
     copy_into,
     register,
-    require_one_process,
     require_smooth,
     rule_of,
 )
@@ -199,11 +198,10 @@ class PointSaga:
         return Counts(n_prox=len(events.which))
 
 
-@register("point-saga")
+@register("point-saga", one_process=True)
 def prepare(problem: Problem, setting: Setting) -> Method:
     """Point-SAGA with its clock, which is that of one machine, as fast as the fastest node."""
     require_smooth("point-saga", problem)
-    require_one_process("point-saga", problem)
     rule_of("point-saga", setting, RULES)
     largest = max(problem.conditioning.smoothness(node).max() for node in range(problem.n_nodes))
     n = problem.n_samples

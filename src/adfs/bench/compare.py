@@ -100,6 +100,7 @@ def compare(
     >>> [record.status for record in comparison.records]
     ['converged', 'converged']
     """
+    _require_one_process(problem)
     stopping = Stopping(
         float(tol), max_iter, _float(time_limit), _float(clock_limit), "suboptimality"
     )
@@ -129,6 +130,16 @@ def compare(
         left_out(contenders, problem.loss.name, problem.n_features) if algorithms is None else {}
     )
     return _conclude(config, optimum, records, stopping, work, axis, absent)
+
+
+def _require_one_process(problem: Problem) -> None:
+    if not problem.network.is_whole:
+        raise ParameterError(
+            "compare measures against the optimum, which is computed from all rows in one process, "
+            f"and this problem is on {problem.network.size} ranks; run `adfs compare DATA --engine "
+            "mpi` under mpiexec, call adfs.solve for each algorithm, or make the problem with "
+            "engine='local'."
+        )
 
 
 def _conclude(

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from adfs.algorithms import registered  # noqa: F401  (fills the registry)
-from adfs.algorithms.base import REGISTRY, Setting
+from adfs.algorithms.base import REGISTRY, Setting, require_engine
 from adfs.errors import ParameterError
 from adfs.graphs.topology import Topology
 from adfs.problems.finite_sum import Problem
@@ -30,9 +30,11 @@ class Contender(NamedTuple):
 
 
 def choose_contenders(
-    names: Sequence[str] | None, loss: str, n_features: int = 2
+    names: Sequence[str] | None, loss: str, n_features: int = 2, n_ranks: int = 1
 ) -> list[Contender]:
     """Read ``name`` or ``name:rule``; without names, every algorithm that takes the loss.
+
+    With several ranks, those for one machine are refused, or left out where none are named.
 
     Whatever an algorithm refuses on a problem of four samples with that many features, it refuses
     here: a wrong name, rule or loss, or too many features, are told before any work.
@@ -43,7 +45,7 @@ def choose_contenders(
     ['adfs', 'adfs:exact']
     """
     if names is None:
-        return _all_that_take(loss, n_features)
+        return _all_that_take(loss, n_features, n_ranks)
     if isinstance(names, str):
         raise ParameterError(f"algorithms={names!r} must be a list; pass [{names!r}].")
     found = [_read(name) for name in names]
@@ -57,11 +59,13 @@ def choose_contenders(
                 f"{contender.label!r} is named twice in algorithms; name it once, or give "
                 "different rules as in 'adfs:exact'."
             )
-        _try(contender, loss, n_features)
+        _try(contender, loss, n_features, n_ranks)
     return found
 
 
-def left_out(contenders: Sequence[Contender], loss: str, n_features: int) -> dict[str, str]:
+def left_out(
+    contenders: Sequence[Contender], loss: str, n_features: int, n_ranks: int = 1
+) -> dict[str, str]:
     """Algorithms that do not take such a problem, each with its reason.
 
     Examples
@@ -75,7 +79,7 @@ which sums vectors."
     reasons = {}
     for algorithm in sorted(set(REGISTRY) - taking_part):
         try:
-            REGISTRY[algorithm](_four_samples(loss, n_features), Setting(rule=DEFAULT_RULE))
+            _prepare(Contender(algorithm), loss, n_features, n_ranks)
         except ParameterError as error:
             reasons[algorithm] = str(error)
     return reasons
@@ -95,25 +99,31 @@ def _known() -> str:
     return ", ".join(sorted(REGISTRY))
 
 
-def _all_that_take(loss: str, n_features: int) -> list[Contender]:
+def _all_that_take(loss: str, n_features: int, n_ranks: int) -> list[Contender]:
     """The reference first, the others by name."""
     found = []
     for algorithm in sorted(REGISTRY, key=lambda name: (name != REFERENCE, name)):
         try:
-            _try(Contender(algorithm), loss, n_features)
+            _prepare(Contender(algorithm), loss, n_features, n_ranks)
         except ParameterError:
             continue
         found.append(Contender(algorithm))
     return found
 
 
-def _try(contender: Contender, loss: str, n_features: int) -> None:
-    """Prepare it on a problem too small to cost anything."""
+def _try(contender: Contender, loss: str, n_features: int, n_ranks: int) -> None:
+    """Prepare it; what it refuses is told under its label."""
     try:
-        trial = _four_samples(loss, n_features)
-        REGISTRY[contender.algorithm](trial, Setting(rule=contender.rule))
+        _prepare(contender, loss, n_features, n_ranks)
     except ParameterError as error:
         raise ParameterError(f"{contender.label}: {error}") from None
+
+
+def _prepare(contender: Contender, loss: str, n_features: int, n_ranks: int) -> None:
+    """On a problem too small to cost anything."""
+    require_engine(contender.algorithm, n_ranks)
+    trial = _four_samples(loss, n_features)
+    REGISTRY[contender.algorithm](trial, Setting(rule=contender.rule))
 
 
 @functools.lru_cache(maxsize=8)

@@ -4,7 +4,7 @@
 
     config.json        problem, time model, algorithms, seeds, versions, command line
     runs/*.csv         one trace a run
-    runs/*.json        status, set-up time, parameters, proven rate; written last, it vouches for both
+    runs/*.json        status, set-up time, parameters, proven rate; written last to vouch for both
     comparison.json    the optimum with its certificate, tables along every axis, how runs ended
     table.csv          the tables once more
     convergence.png    and .pdf, where matplotlib is installed

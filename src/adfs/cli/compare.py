@@ -4,10 +4,19 @@ import argparse
 import shlex
 import sys
 import warnings
-from math import fsum
 from typing import TYPE_CHECKING, Any
 
-from adfs.cli import delays, html_report, layout, options, output, pictures, progress, terminal
+from adfs.cli import (
+    delays,
+    html_report,
+    layout,
+    options,
+    output,
+    pictures,
+    progress,
+    ranks,
+    terminal,
+)
 from adfs.cli.kinds import Whole, names
 from adfs.cli.parser import add_command
 from adfs.cli.settings import add_settings
@@ -24,14 +33,17 @@ examples:
   adfs compare breast-cancer --nodes 9 --sigma 0.1 --algorithms adfs,adfs:paper
   adfs compare breast-cancer --algorithms adfs,msda,dsba:theory --seeds 3 --jobs 2 --out results
   adfs compare breast-cancer --nodes 4 --speed 1,1,1,10 --delay-law pareto --delay-shape 1.5
-  adfs compare --config comparison.toml --json
+  mpiexec -n 2 adfs compare breast-cancer --engine mpi --algorithms adfs,newton,lbfgs --tol 1e-6
 
 Suboptimality is measured against an optimum that is certified by its duality gap, never against
 the best curve. In the table, '> x' says that a run ended at x without reaching the accuracy, and
 '-' that runs stopped at --tol before trying. With --out, what is finished is kept: the same
-command again goes on where it was interrupted, and computes nothing twice. Exit codes: 0 done,
-whether or not tol was reached, 2 bad input, 1 the program or its surroundings failed, 130 and 143
-interrupted."""
+command again goes on where it was interrupted, and computes nothing twice.
+
+With --engine mpi the algorithms run one after another on the ranks that mpiexec started, each to
+the relative duality gap --tol: no rank has all rows, so none knows the optimum. The table has the
+seconds that each took here, and its set-up. Exit codes: 0 done, whether or not tol was reached, 2
+bad input, 1 the program or its surroundings failed, 130 and 143 interrupted."""
 
 
 def add_parser(commands: Any) -> None:
@@ -74,13 +86,14 @@ def _add_runs(parser: argparse.ArgumentParser) -> None:
         default=1e-8,
         metavar="TOL",
         help="stop a run at this suboptimality, mean over nodes of F(theta_i) - F*, over "
-        "max(1, |F*|) (default 1e-8)",
+        "max(1, |F*|); with --engine mpi, at this relative duality gap (default 1e-8)",
     )
     group.add_argument(
         "--clock-limit",
         type=float,
         metavar="X",
-        help="most idealized time of a run (default: 5 times what adfs needs, if it takes part)",
+        help="most idealized time of a run (default: 5 times what adfs needs, if it takes part; no "
+        "limit with --engine mpi)",
     )
     group.add_argument(
         "--time-limit",
@@ -103,6 +116,7 @@ def _add_runs(parser: argparse.ArgumentParser) -> None:
         help="runs at a time; wall times are only clean with 1, since runs that share a machine "
         "slow each other down; all else is the same to the bit (default 1)",
     )
+    ranks.add_ranks(group)
 
 
 def _add_files(parser: argparse.ArgumentParser) -> None:
@@ -127,6 +141,10 @@ def _add_files(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Check, load, compare, print."""
+    if args.engine == "mpi":
+        from adfs.cli import compare_ranks
+
+        return compare_ranks.run(args)
     from adfs.cli.data import build_problem
 
     _check(args)
@@ -150,6 +168,7 @@ def _check(args: argparse.Namespace) -> None:
     from adfs.bench.folder import check_place
     from adfs.runtime.stopping import Stopping
 
+    ranks.check_engine(args)
     Stopping(args.tol, args.max_iter, args.time_limit, args.clock_limit, "suboptimality")
     delays.read_delays(args)
     choose_contenders(args.algorithms, args.loss)
@@ -168,16 +187,12 @@ def _compare(args: argparse.Namespace, problem: Any) -> "Comparison":
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnsavedWarning)  # said at the end, as complaints
         return compare(
-            problem, args.algorithms, args.tol, _mean(args.tau), args.clock,
+            problem, args.algorithms, args.tol, delays.mean_tau(args), args.clock,
             delays.read_delays(args), args.seed, args.seeds,
             args.clock_limit, args.time_limit, args.max_iter, args.jobs, args.out,
             progress=False if args.quiet else None, callback=look,
             signals=SIGNALS, axis=args.axis, command=shlex.join(["adfs", *args.command_line]),
         )  # fmt: skip
-
-
-def _mean(tau: float | list[float]) -> float:
-    return fsum(tau) / len(tau) if isinstance(tau, list) else tau
 
 
 def _record(args: argparse.Namespace, comparison: "Comparison") -> dict[str, Any]:

@@ -9,13 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adfs.cli import options, output
+from adfs.distributed.loading import network_of, place_nodes
 from adfs.errors import DataError, GraphError, ParameterError
 from adfs.graphs.topology import Topology
 from adfs.intake.local_data import load_share
-from adfs.intake.patterns import find_shards, place_shards
 from adfs.launch.peers import Alone, Peers, attempt
 from adfs.losses import get_loss
-from adfs.network import Network
 from adfs.problems.datasets import DATASETS, available, locate
 from adfs.problems.files import NODE, load_rows, shard_nodes, shard_path, shard_paths
 from adfs.problems.finite_sum import Problem
@@ -34,13 +33,12 @@ def build_problem(args: argparse.Namespace, world: "World | None" = None) -> Pro
     """
     peers: Peers = world or Alone()
     attempt(peers, lambda: check_options(args))
-    seen = find_shards(peers, args.data) if NODE in args.data else None
-    n_files = None if seen is None else seen.shape[1]
-    least = max(options.DEFAULT_NODES, peers.size)
-    topology = attempt(peers, lambda: read_topology(args, n_files, least))
+    topology, rank_of = place_nodes(
+        peers, args.data, lambda n_files, least: read_topology(args, n_files, least),
+        getattr(args, "mapping", "contiguous"),
+    )  # fmt: skip
     sigma = attempt(peers, lambda: read_sigma(args, topology.n_nodes))
-    rank_of = attempt(peers, lambda: _place(args, topology, peers.size, seen))
-    if seen is None:
+    if NODE not in args.data:
         quiet = getattr(args, "quiet", False)
         attempt(peers, lambda: fetch(args.data, quiet) if peers.rank == 0 else None)
     data = load_share(
@@ -52,25 +50,7 @@ def build_problem(args: argparse.Namespace, world: "World | None" = None) -> Pro
         shards = [shard._replace(X=with_constant(shard.X)) for shard in shards]
     if args.class_weight and data.classes is not None and data.label_counts is not None:
         shards = weighed(shards, data.classes, data.label_counts)
-    return Problem(shards, args.loss, sigma, network=_network(world, topology, rank_of))
-
-
-def _place(args: argparse.Namespace, topology: Topology, size: int, seen: Any) -> NDArray[np.int64]:
-    """The rank of each node."""
-    if size == 1:
-        return np.zeros(topology.n_nodes, np.int64)
-    from adfs.distributed.mapping import map_nodes
-
-    rank_of = map_nodes(topology, size, args.mapping).rank_of
-    return rank_of if seen is None else place_shards(seen, rank_of, args.data)
-
-
-def _network(world: "World | None", topology: Topology, rank_of: NDArray[np.int64]) -> Network:
-    if world is None:
-        return Network(topology)
-    from adfs.distributed.network import MpiNetwork
-
-    return MpiNetwork(world, topology, rank_of)
+    return Problem(shards, args.loss, sigma, network=network_of(world, topology, rank_of))
 
 
 def check_options(args: argparse.Namespace) -> None:

@@ -1,6 +1,7 @@
 """How long messages and local updates take, as arguments: constant, one each, or by chance."""
 
 import argparse
+from math import fsum
 from typing import TYPE_CHECKING
 
 from adfs.cli import options
@@ -61,3 +62,9 @@ def read_delays(args: argparse.Namespace) -> "Delays":
     return Delays(
         args.tau, args.speed, args.delay_law, args.delay_shape, args.delay_of, args.delay_seed
     )
+
+
+def mean_tau(args: argparse.Namespace) -> float:
+    """``--tau``, averaged over edges."""
+    tau: float | list[float] = args.tau
+    return fsum(tau) / len(tau) if isinstance(tau, list) else tau

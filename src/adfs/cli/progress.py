@@ -38,16 +38,22 @@ def both(first: Callable[[Any], Any], second: Callable[[Any], Any] | None) -> Ca
 
 
 class Patience:
-    """Lets a line pass if none did for a while, which grows with the time since the start."""
+    """Lets a line pass if none did for a while, which grows with the time since the start.
+
+    The start is the first question, after set-up: compiling alone is no reason for a line.
+    """
 
     def __init__(self) -> None:
-        self._started = self._told = time.monotonic()
+        self._started = self._told = 0.0
+        self._asked = False
         self._lock = threading.Lock()  # runs report from several threads
 
     def is_over(self) -> bool:
         """Whether to say something now."""
         now = time.monotonic()
         with self._lock:
+            if not self._asked:
+                self._asked, self._started, self._told = True, now, now
             wanted = max(SECONDS_BETWEEN_LINES, SHARE_BETWEEN_LINES * (now - self._started))
             if now - self._told < wanted:
                 return False
@@ -82,14 +88,15 @@ class RunLines:
         """Look at every evaluation, speak at a few."""
         from adfs.runtime.progress import Remaining
 
-        error = progress.reading.suboptimality
-        error = progress.reading.relative_gap if error is None else error
+        error, measure = progress.reading.suboptimality, "suboptimality"
+        if error is None:
+            error, measure = progress.reading.relative_gap, "relative gap"
         key = (progress.label, progress.seed)
         remaining = self._remaining.setdefault(key, Remaining(self._stopping))
         _, seconds = remaining.update(progress, error)
         if self._patience.is_over():
             name = f"run {len(self._remaining)}, {progress.label}, seed {progress.seed}"
-            start = f"{name}: {progress.wall_time:.0f} s, suboptimality"
+            start = f"{name}: {progress.wall_time:.0f} s, {measure}"
             output.note(_line(start, error, progress, seconds, " of this run"))
 
 

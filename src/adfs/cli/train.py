@@ -5,7 +5,7 @@ import contextlib
 import shlex
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from adfs.cli import options, progress, train_options
+from adfs.cli import options, progress, ranks, train_options
 from adfs.cli.parser import add_command
 from adfs.cli.settings import add_settings
 from adfs.cli.signals import SIGNALS
@@ -50,15 +50,12 @@ def add_parser(commands: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Check, load, train, write, print: the same on one process and on ranks."""
-    if args.engine == "local":
-        with contextlib.ExitStack() as listening:
-            return _finish(args, _train(args, None, listening))
-    from adfs.launch.supervisor import is_supervised, supervise
-
-    if not is_supervised():
-        return supervise(args.command_line)
-    with contextlib.ExitStack() as listening:
-        return _finish(args, _train_on_ranks(args, listening))
+    return ranks.run_on_engine(
+        args,
+        lambda world, listening: _train(args, world, listening),
+        lambda outcome: _finish(args, outcome),
+        resumable=args.checkpoint is not None,
+    )
 
 
 class Outcome(NamedTuple):
@@ -80,17 +77,6 @@ def _finish(args: argparse.Namespace, outcome: Outcome) -> int:
     return finish(
         args, outcome.problem, outcome.result, outcome.model, outcome.record, outcome.executions
     )
-
-
-def _train_on_ranks(args: argparse.Namespace, listening: contextlib.ExitStack) -> Outcome:
-    """The same among ranks; if one fails, all stop with one message."""
-    from adfs.launch.watch import Watch
-    from adfs.launch.world import World
-
-    with Watch() as watch:
-        watch.tell(timeout=args.timeout, resumable=args.checkpoint is not None)
-        with World.open(watch) as world:
-            return _train(args, world, listening)
 
 
 def _train(

@@ -2,7 +2,7 @@
 
 import argparse
 
-from adfs.cli import html_report, output
+from adfs.cli import html_report, output, ranks
 from adfs.errors import ParameterError
 
 
@@ -43,15 +43,7 @@ def check_outputs(args: argparse.Namespace) -> None:
 
 def _check_engine(args: argparse.Namespace) -> None:
     """Refuse options that need an engine or a folder which was not asked for."""
-    from adfs.launch.launcher import size_by_environment
-
-    if args.engine == "local" and (size_by_environment() or 1) > 1:
-        error = ParameterError(
-            f"{size_by_environment()} processes were started, each of which would do the whole "
-            "work; add --engine mpi, or start one."
-        )
-        error.before_ranks = True  # type: ignore[attr-defined]
-        raise error
+    ranks.check_engine(args)
     if args.timeline is not None and args.engine != "mpi":
         raise ParameterError(
             "--timeline shows what ranks did, so it needs --engine mpi; for idealized time use "
@@ -60,5 +52,3 @@ def _check_engine(args: argparse.Namespace) -> None:
     if args.checkpoint is None and (args.resume or args.checkpoint_every is not None):
         flag = "--resume" if args.resume else "--checkpoint-every"
         raise ParameterError(f"{flag} needs the folder of the checkpoints; add --checkpoint DIR.")
-    if not 0 < args.timeout < float("inf"):
-        raise ParameterError(f"--timeout {args.timeout:g} must be a finite number of seconds > 0.")

@@ -2,7 +2,7 @@
 
 import argparse
 
-from adfs.cli import html_report, options
+from adfs.cli import html_report, options, ranks
 from adfs.cli.kinds import Whole
 
 
@@ -53,29 +53,7 @@ def add_run(parser: argparse.ArgumentParser) -> None:
         "which change nothing)",
     )
     options.add_seed(group)
-    group.add_argument(
-        "--engine",
-        choices=("local", "mpi"),
-        default="local",
-        metavar="NAME",
-        help="local: all nodes in this process; mpi: nodes on the ranks that mpiexec started, each "
-        "with its own rows; the same bits (default local)",
-    )
-    group.add_argument(
-        "--mapping",
-        choices=("contiguous", "graph"),
-        default="contiguous",
-        metavar="NAME",
-        help="nodes to ranks by their numbers, or so that few edges are cut (default contiguous)",
-    )
-    group.add_argument(
-        "--timeout",
-        type=float,
-        default=60.0,
-        metavar="S",
-        help="seconds a rank waits for another before the job ends; more than reading the rows of "
-        "one rank, or saving them, takes (default 60)",
-    )
+    ranks.add_ranks(group)
     group.add_argument("--warm-start", metavar="MODEL", help="start from this model file")
 
 

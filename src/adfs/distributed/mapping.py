@@ -52,7 +52,7 @@ def map_nodes(topology: Topology, size: int, how: str = "contiguous") -> Mapping
     if not 1 <= size <= n:
         raise ParameterError(
             f"There are {size} ranks for {n} nodes, but every rank needs a node; start at most {n} "
-            "ranks, or raise --nodes."
+            "ranks, or raise the number of nodes."
         )
     contiguous = Mapping(_cut(np.arange(n), size), size)
     if how == "contiguous" or size == 1:

@@ -10,13 +10,14 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from adfs.agreement import require_same
 from adfs.distributed.carriers import make_carrier
 from adfs.distributed.session import open_world
 from adfs.errors import ParameterError
 from adfs.graphs.topology import Topology
 from adfs.kernels import network as kernel
 from adfs.launch.casualty import sentence
-from adfs.launch.peers import agree
+from adfs.launch.peers import agree, gather_from_all
 from adfs.launch.world import World
 from adfs.network import Answer, Ask, Block, Callback, Matrix, Network, Numbers, TreeSum, Vector
 
@@ -277,11 +278,13 @@ def _until(request: Any) -> Iterator[None]:
 def connect(topology: Topology | None, n_own: int, nodes: Sequence[int] | None) -> Network:
     """The network of a program under mpiexec, whose ranks have ``n_own`` shards each."""
     world = open_world()
-    counts = world.gather(n_own)
+    world.timeout = None  # ranks may come late, from reading their data
+    counts = gather_from_all(world, n_own)
     first = sum(counts[: world.rank])
     own = list(range(first, first + n_own)) if nodes is None else [int(node) for node in nodes]
     told = world.gather(own)
     graph = topology or Topology.parse("grid", n_nodes=max(1, sum(counts)))
+    require_same(world, {"topology": graph})
     try:
         rank_of, error = _placed(told, counts, graph), None
     except ParameterError as refused:

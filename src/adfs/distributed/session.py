@@ -11,6 +11,7 @@ import sys
 import threading
 from collections.abc import Iterator
 
+from adfs.agreement import require_same_rounding, require_same_versions
 from adfs.errors import ParameterError
 from adfs.launch.peers import LEAVING
 from adfs.launch.world import World, is_agreed
@@ -44,13 +45,21 @@ def session() -> Iterator[World]:
 
 
 def open_world() -> World:
-    """The one world of this process; MPI is started if nobody has, and then ended at exit."""
+    """The one world of this process; MPI is started if nobody has, and then ended at exit.
+
+    Ranks with other versions, or processors that round otherwise, are refused.
+    """
     _require_a_rank()
     if not _worlds:
         started = is_started()
         _worlds.append(World.open())
         atexit.register(_leave, _worlds[0], not started)
-    return _worlds[0]
+    world = _worlds[0]
+    if not world.is_compared:
+        require_same_versions(world)
+        require_same_rounding(world)
+        world.is_compared = True
+    return world
 
 
 def is_started() -> bool:

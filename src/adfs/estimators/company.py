@@ -5,16 +5,12 @@ through `Company.each`, so that all ranks raise the same sentence and none waits
 """
 
 import contextlib
-import hashlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
-import numpy as np
-
-from adfs.errors import ParameterError
+from adfs.agreement import require_same
 from adfs.estimators.options import choice
-from adfs.graphs.topology import Topology
-from adfs.launch.peers import KINDS, LEAVING, Alone, Peers
+from adfs.launch.peers import KINDS, Alone, Peers, gather_from_all
 
 T = TypeVar("T")
 
@@ -54,7 +50,7 @@ class Company:
             result = work()
         except Exception as failure:
             error = failure
-        told = self._gather(None if error is None else [_kind(error), str(error)])
+        told = gather_from_all(self.peers, None if error is None else [_kind(error), str(error)])
         failed = [rank for rank, each in enumerate(told) if each is not None]
         if failed:
             raise _agreed(told, failed[0]) from error
@@ -62,25 +58,11 @@ class Company:
 
     def require_same(self, what: str, way_out: str, **values: Any) -> None:
         """Refuse values that are not the same on every rank."""
-        if self.alone:
-            return
-        told = self._gather({name: _in_words(value) for name, value in values.items()})
-        self.each(lambda: _compare(told, what, way_out))
+        require_same(self.peers, values, way_out, what)
 
     def some(self, own: bool) -> bool:
         """Whether it is so on any rank."""
-        return own if self.alone else any(self._gather(own))
-
-    def _gather(self, item: Any) -> list[Any]:
-        """What every rank gave; one that ends its program meanwhile also ends the job."""
-        told = self.peers.gather(item)
-        if LEAVING in told:
-            error = ParameterError(
-                f"Rank {told.index(LEAVING)} has ended: there is no fit with it."
-            )
-            error.agreed = True  # type: ignore[attr-defined]
-            raise error
-        return told
+        return own if self.alone else any(gather_from_all(self.peers, own))
 
 
 @contextlib.contextmanager
@@ -109,32 +91,3 @@ def _kind(error: Exception) -> str:
     """The nearest of its types that can be made from a sentence."""
     names = (kind.__name__ for kind in type(error).__mro__)
     return next((name for name in names if name in RAISABLE), "RuntimeError")
-
-
-def _compare(told: list[dict[str, str]], what: str, way_out: str) -> None:
-    for rank, each in enumerate(told):
-        for name, value in each.items():
-            if value != told[0][name]:
-                raise ParameterError(
-                    f"{what}: {name}={told[0][name]} on rank 0 and {name}={value} on rank {rank}; "
-                    f"{way_out}"
-                )
-
-
-def _in_words(value: Any) -> str:
-    """The same words for the same value on any rank."""
-    if isinstance(value, Topology):
-        return f"{value.name} ({_digest(value.edges)})"
-    if isinstance(value, np.random.RandomState):
-        return "RandomState"  # all take rank 0's draw
-    if isinstance(value, np.ndarray):
-        return f"an array of shape {value.shape} ({_digest(value)})"
-    if isinstance(value, Mapping):
-        return repr(dict(sorted(value.items(), key=repr)))
-    value = value.item() if isinstance(value, np.generic) else value
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return f"{float(value)!r}" if is_number else repr(value)
-
-
-def _digest(array: Any) -> str:
-    return hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()[:8]

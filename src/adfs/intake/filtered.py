@@ -5,17 +5,18 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from adfs.intake.layout import Dealt, Layout, Piece, lay_out
+from adfs.intake.layout import Dealt, Layout, Numbers, Piece, lay_out
 from adfs.intake.row_ranges import (
     BlockTable,
     TextBlock,
     changed,
     count_part,
+    digest_of,
     indexed_blocks,
     streamed_blocks,
 )
@@ -66,25 +67,26 @@ class TextSource:
     labels: Vector | None = None
 
     def __init__(
-        self, path: Path, n_features: int | None, n_samples: int, table: BlockTable | None
-    ) -> None:
+        self, path: Path, n_features: int | None, n_samples: int, table: BlockTable | None,
+        digests: Numbers | None, rank: int,
+    ) -> None:  # fmt: skip
         self.path, self.n_features = path, n_features
-        self.n_samples, self.table = n_samples, table
+        self.n_samples, self.table, self.digests, self.rank = n_samples, table, digests, rank
 
     @classmethod
     def opened(cls, peers: Peers, path: Path, n_features: int | None, packed: bool) -> TextSource:
         """Count the rows: each rank in its part of the bytes, rank 0 in a packed file."""
         attempt(peers, lambda: check_n_features(n_features))
-        table = None
+        table = digests = None
         if packed:
-            n_samples = attempt(peers, lambda: 0 if peers.rank else _count(path))
-            n_samples = peers.gather(n_samples)[0]
+            counted = attempt(peers, lambda: [0, None] if peers.rank else _count(path))
+            n_samples, digests = peers.gather(counted)[0]
         else:
             part = attempt(peers, lambda: count_part(path, peers.rank, peers.size))
             table = BlockTable.of(peers.gather(part))
             n_samples = table.n_samples
         attempt(peers, lambda: require_samples(path, n_samples))
-        return cls(path, n_features, n_samples, table)
+        return cls(path, n_features, n_samples, table, digests, peers.rank)
 
     def read(self, dealt: Dealt) -> Kept:
         """Parse the rows that were dealt, each once, whoever else has them too."""
@@ -129,9 +131,11 @@ class TextSource:
     def _blocks(self, rows: NDArray[np.int64]) -> Iterator[TextBlock]:
         """The blocks that hold some of these ascending rows, and maybe others before them."""
         if self.table is not None:
-            return indexed_blocks(self.path, self.table, self.table.blocks_with(rows))
+            numbers = self.table.blocks_with(rows)
+            return indexed_blocks(self.path, self.table, numbers, self.rank)
         stop = rows[-1] + 1 if len(rows) else 0
-        return itertools.takewhile(lambda block: block.first_row < stop, streamed_blocks(self.path))
+        blocks = streamed_blocks(self.path, self.digests, self.rank)
+        return itertools.takewhile(lambda block: block.first_row < stop, blocks)
 
     def _parse(self, block: TextBlock, places: NDArray[np.int64]) -> Block:
         """Some samples of a block."""
@@ -145,6 +149,10 @@ class TextSource:
         return parse(self.path, text, (block.first_line + lines).tolist(), self.n_features)
 
 
-def _count(path: Path) -> int:
-    """Rows of a packed file."""
-    return sum(len(block.lines.samples) for block in streamed_blocks(path))
+def _count(path: Path) -> list[Any]:
+    """Rows of a packed file, and the digests of its blocks."""
+    n_samples, digests = 0, []
+    for block in streamed_blocks(path):
+        n_samples += len(block.lines.samples)
+        digests.append(digest_of(block.text))
+    return [n_samples, np.array(digests, dtype=np.int64)]

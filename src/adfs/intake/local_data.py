@@ -21,6 +21,7 @@ from adfs.intake.filtered import Facts, TextSource
 from adfs.intake.layout import Dealt, Layout, Numbers
 from adfs.intake.npz_rows import NpzSource
 from adfs.intake.patterns import load_pattern
+from adfs.intake.row_ranges import differing, digest_of_ends
 from adfs.launch.peers import Peers, agree, attempt
 from adfs.losses import Loss, get_loss
 from adfs.problems.files import NODE, find_file, load_data, load_shards
@@ -189,9 +190,9 @@ def _deal(
 def _open(peers: Peers, source: str, n_features: int | None) -> TextSource | NpzSource:
     """Find the file and count its rows; all ranks must see the same."""
     path, width = _find(peers, source, n_features)
-    kind, n_bytes = attempt(peers, lambda: _look(path))
-    seen = peers.gather([kind, n_bytes])
-    attempt(peers, lambda: _require_same(path, seen))
+    kind, n_bytes, ends = attempt(peers, lambda: _look(path))
+    seen = peers.gather([kind, n_bytes, ends])
+    attempt(peers, lambda: _require_same_file(path, seen))
     if kind == "npz":
         return NpzSource.opened(peers, path, width)
     return TextSource.opened(peers, path, width, packed=kind == "packed")
@@ -209,26 +210,30 @@ def _find(peers: Peers, source: str, n_features: int | None) -> tuple[Path, int 
     return found
 
 
-def _look(path: Path) -> tuple[str, int]:
-    """What kind of file this is, and its length in bytes."""
+def _look(path: Path) -> tuple[str, int, int]:
+    """What kind of file this is, its length in bytes, and a digest of its two ends."""
     if path.exists() and not (path.is_file() or path.is_dir()):
         raise DataError(
             f"{path} must be a regular file, since each rank reads its own part of it; save it as "
             "one, or use --engine local."
         )
     if is_npz(path):
-        return "npz", path.stat().st_size
+        with reading(path):
+            return "npz", path.stat().st_size, digest_of_ends(path)
     with reading(path), ExitStack() as stack:
-        return "packed" if open_text(path, stack)[1] else "plain", path.stat().st_size
+        kind = "packed" if open_text(path, stack)[1] else "plain"
+        return kind, path.stat().st_size, digest_of_ends(path)
 
 
-def _require_same(path: Path, seen: list[Any]) -> None:
-    for rank, (kind, n_bytes) in enumerate(seen):
-        if [kind, n_bytes] != list(seen[0]):
+def _require_same_file(path: Path, seen: list[Any]) -> None:
+    for rank, (kind, n_bytes, ends) in enumerate(seen):
+        if [kind, n_bytes] != list(seen[0][:2]):
             raise DataError(
                 f"{path} must be the same file on every rank, but rank 0 sees {seen[0][1]} bytes "
                 f"and rank {rank} sees {n_bytes}; copy it anew, or give each node a file ({NODE})."
             )
+        if ends != seen[0][2]:
+            raise differing(path, 0, rank)
 
 
 def _survey(

@@ -7,7 +7,7 @@ takes part whatever happened to it; so no rank waits for one that has given up.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol, TypeVar
+from typing import Any, NoReturn, Protocol, TypeVar
 
 from adfs.errors import AdfsError, CheckpointError, DataError, GraphError, ParameterError
 
@@ -84,6 +84,24 @@ def agree(peers: Peers, error: Exception | None) -> None:
         error.agreed = True  # type: ignore[attr-defined]
         raise error
     raise _heard(told[speaker])
+
+
+def refuse_together(peers: Peers, error: Exception) -> NoReturn:
+    """Raise an error that every rank has found from the same facts; rank 0 is to print it."""
+    error.agreed = True  # type: ignore[attr-defined]
+    error.spoken_by_another = peers.rank > 0  # type: ignore[attr-defined]
+    raise error
+
+
+def gather_from_all(peers: Peers, item: Any) -> list[Any]:
+    """What every rank gave; refused where a rank ends its program meanwhile."""
+    told = peers.gather(item)
+    gone = [rank for rank, each in enumerate(told) if isinstance(each, str) and each == LEAVING]
+    if gone:
+        error = ParameterError(f"Rank {gone[0]} has ended: there is no fit with it.")
+        error.agreed = True  # type: ignore[attr-defined]
+        raise error
+    return told
 
 
 def attempt(peers: Peers, work: Callable[[], T]) -> T:

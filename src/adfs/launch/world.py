@@ -48,6 +48,8 @@ class World:
         Three more, for sums over all nodes, heartbeats, and messages between nodes.
     timeout : float or None
         Seconds that a wait may take before the job ends; None while ranks read their data.
+    is_compared : bool
+        Whether the ranks are known to have the same software and rounding (`adfs.agreement`).
 
     Examples
     --------
@@ -63,6 +65,7 @@ class World:
         self.rank, self.size = int(self.comm.rank), int(self.comm.size)
         self.library = library_of(mpi)
         self.timeout: float | None = None
+        self.is_compared = False
         watch.tell(rank=self.rank, size=self.size)
 
     @classmethod

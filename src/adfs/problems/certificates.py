@@ -34,6 +34,18 @@ class Certificate(NamedTuple):
         return self.duality_gap / max(1.0, abs(self.objective))
 
 
+def load_kernels(problem: Problem) -> None:
+    """Compile or load what evaluations call, on no sample: that belongs to set-up."""
+    theta, sums = np.zeros(problem.n_features), np.zeros((1, 2 * problem.n_features))
+    of_samples = (problem.loss.code, problem.rows, problem.labels, problem.weights, 0, 0)
+    certificate.gap_pass(*of_samples, theta, np.empty(0), sums)
+    certificate.objective_gradient(*of_samples, theta, theta.copy())
+    certificate.gap_at_zero(
+        problem.loss.code, problem.labels, problem.weights, problem.squared_norms, 0, 0
+    )
+    certificate.square(theta)
+
+
 def certify(problem: Problem, theta: Vector, duals: Vector | None = None) -> Certificate:
     """Certificate of ``theta``, with dual coefficients (one per sample here) if there are any.
 

@@ -2,12 +2,15 @@
 
 import copy
 import functools
+import importlib
+import os
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from adfs.agreement import require_same
 from adfs.errors import DataError, GraphError, ParameterError
 from adfs.graphs.topology import Topology
 from adfs.kernels import certificate
@@ -85,17 +88,19 @@ class Problem:
         engine: str = "local",
         network: Network | None = None,
     ) -> None:
-        self.loss = get_loss(loss)
         self.network = network = network or connect(engine, topology, len(shards), nodes)
         self.topology, self.nodes = network.topology, network.nodes
         self.n_nodes = self.topology.n_nodes
+        self.loss = network.attempt(lambda: get_loss(loss))
+        require_same(network, {"topology": self.topology, "loss": self.loss.name})
+        self.sigma = network.attempt(lambda: check_sigma(sigma, self.n_nodes))
+        require_same(network, {"sigma": _one_number(self.sigma)})
         joined = network.attempt(lambda: _joined(shards, network))
         self.rows, self.offsets, self.weights = joined.rows, joined.offsets, joined.weights
         self.n_features = joined.n_features
         self._require_one_width()
         self.classes = classes_of(joined.targets, self.loss, network)
         self.labels = network.attempt(lambda: encode(joined.targets, self.loss, self.classes))
-        self.sigma = network.attempt(lambda: _checked_sigma(sigma, self.n_nodes))
         self.sizes: NDArray[np.int64] = network.facts(np.diff(self.offsets))
         self.n_samples = int(self.sizes.sum())
         self.n_numbers = int(sum(network.gather(int(self.rows.values.size))))
@@ -103,6 +108,60 @@ class Problem:
         if not any(network.gather(bool(self.live.any()))):
             raise DataError(NOTHING_LIVE)
         self._measure_nodes()
+
+    @classmethod
+    def from_files(
+        cls,
+        source: str | os.PathLike[str],
+        loss: str | Loss = "logistic",
+        sigma: ArrayLike = 1.0,
+        topology: Topology | None = None,
+        engine: str = "local",
+        n_features: int | None = None,
+        how: str = "even",
+        seed: int = 0,
+        m: int | None = None,
+        n_nodes: int | None = None,
+    ) -> "Problem":
+        r"""The problem of samples in files; with ``engine="mpi"`` a rank reads its own nodes' rows.
+
+        Under mpiexec all ranks call it together. Nodes go to ranks in pieces of consecutive
+        numbers, or to a rank that sees their file where hosts share no file system.
+
+        Parameters
+        ----------
+        source : str or path
+            A pattern that holds ``{node}`` (from 0) with one file per node; or one file, or a name
+            from `adfs.datasets.available`, whose rows are dealt to the nodes.
+        loss, sigma, engine
+            As for `Problem`.
+        topology : Topology, optional
+            The communication graph; the most square grid by default.
+        n_features : int, optional
+            Number of columns; else the largest number over all files.
+        how, seed, m
+            How one file is dealt, as by `adfs.partition`.
+        n_nodes : int, optional
+            Number of nodes; by default that of the topology or of the files, else 4, or as many as
+            there are ranks.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     for node in range(2):
+        ...         path = pathlib.Path(folder, f"shard-{node}.svm")
+        ...         _ = path.write_text("+1 1:1\n-1 2:0.5\n")
+        ...     Problem.from_files(f"{folder}/shard-{{node}}.svm", sigma=0.1)
+        Problem(logistic, 4 x 2 dense, 2 nodes, grid:1x2)
+        """
+        # Reading and ranks build on problems, so they are found by name when they are needed, as
+        # `adfs.network.connect` finds the network of ranks.
+        loading = importlib.import_module("adfs.distributed.loading")
+        problem: Problem = loading.problem_from_files(
+            os.fspath(source), loss, sigma, topology, engine, n_features, how, seed, m, n_nodes
+        )
+        return problem
 
     def _require_one_width(self) -> None:
         """Refuse shards of ranks that do not have the same columns."""
@@ -182,6 +241,11 @@ class Problem:
     def reach(self) -> Reach:
         """How far the samples' duals can move a model."""
         if self._reach is None:
+            if not self.network.is_whole:
+                raise ParameterError(
+                    f"loss {self.loss.name!r} is smooth, so ranks have not measured how far its "
+                    f"duals can move a model; choose one of {', '.join(names(smooth=False))}."
+                )
             self._reach = Reach(self)
         return self._reach
 
@@ -267,7 +331,13 @@ def _joined(shards: Sequence[Any], network: Network) -> Joined:
     return joined
 
 
-def _checked_sigma(sigma: ArrayLike, n_nodes: int) -> Vector:
+def _one_number(values: Vector) -> float | Vector:
+    """The number of which an array is made, if it is only one; else the array."""
+    return float(values[0]) if (values == values[0]).all() else values
+
+
+def check_sigma(sigma: ArrayLike, n_nodes: int) -> Vector:
+    """One regularisation per node, from one number or one for each."""
     values = np.asarray(sigma, dtype=np.float64)
     if values.ndim == 0:
         values = np.full(n_nodes, float(values))

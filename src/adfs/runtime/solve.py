@@ -9,9 +9,11 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from adfs.agreement import require_same
 from adfs.algorithms import registered  # noqa: F401  (fills the registry)
 from adfs.algorithms.base import Method, Setting, get_algorithm, numbers_per_event
 from adfs.errors import ParameterError
+from adfs.problems.certificates import load_kernels
 from adfs.problems.finite_sum import Problem
 from adfs.runtime.checkpointer import Checkpointer, Checkpoints, open_checkpoints
 from adfs.runtime.course import Callback, Course
@@ -173,11 +175,16 @@ def solve(
     >>> result.status, result.relative_gap < 1e-8
     ('converged', True)
     """
-    setting = Setting(parameters, tau, clock, delays or Delays(tau=tau), seed, schedule)
-    if delays is not None:
-        Delays(tau=tau)  # refuses what is no time
-    stopping = Stopping(tol, max_iter, time_limit, clock_limit)
-    alone = problem.network.is_whole
+    network = problem.network
+    network.timeout = None  # ranks may come late
+
+    def checked() -> tuple[Setting, Stopping]:
+        constant = Delays(tau=tau)  # refuses what is no time
+        setting = Setting(parameters, tau, clock, delays or constant, seed, schedule)
+        return setting, Stopping(tol, max_iter, time_limit, clock_limit)
+
+    setting, stopping = network.attempt(checked)
+    alone = network.is_whole
     with (
         Interrupts(signals) as interrupts,
         terminal_progress(progress if alone else False, stopping) as show,
@@ -218,12 +225,15 @@ def run(
     started, network = time.perf_counter(), problem.network
     network.timeout = None  # one rank may have more rows to look at than another
     name = automatic(problem) if algorithm == "auto" else algorithm
+    if not network.is_whole:
+        require_same(network, _shared_by_ranks(name, setting, stopping, options))
     start, method = _prepare(problem, name, setting, options)
     pace, looks = pace_of(method, stopping.tol, options.evaluate_every)
     course = Course(stopping, pace, method.rho, options.callbacks, looks)
     network.keep_waits = options.keep_spans
-    stepper = make_stepper(problem, method, setting, start)
+    stepper = network.attempt(lambda: make_stepper(problem, method, setting, start))
     stepper.warm_up()
+    load_kernels(problem)
     checkpointer, resumed, seconds = None, None, 0.0
     if options.checkpoints is not None:
         checkpointer = open_checkpoints(options.checkpoints, problem, name, setting, start, method)
@@ -266,6 +276,28 @@ def run(
         theorem=method.theorem,
         execution=account(network, spans, stepper.seconds, stepper.waits, resumed),
     )
+
+
+def _shared_by_ranks(
+    name: str, setting: Setting, stopping: Stopping, options: Options
+) -> dict[str, Any]:
+    """What shapes a run or its messages, by the names of the arguments of `solve`."""
+    rule, warm, kept = setting.rule, options.warm_start, options.checkpoints
+    return {
+        "algorithm": name,
+        "parameters": rule.numbers() if hasattr(rule, "numbers") else rule,
+        "tau": setting.tau, "clock": setting.clock, "seed": setting.seed,
+        "schedule": setting.schedule,
+        **{f"delays.{each}": value for each, value in vars(setting.delays).items()},
+        **vars(stopping),
+        "evaluate_every": options.evaluate_every,
+        "checkpoints": "None" if kept is None else "given",
+        "checkpoints.every": kept and kept.every,
+        "checkpoints.resume": kept and kept.resume,
+        "timeout": options.timeout,
+        "warm_start": None if warm is None else np.asarray(warm, np.float64),
+        "keep_spans": options.keep_spans, "gather_thetas": options.gather_thetas,
+    }  # fmt: skip
 
 
 def _prepare(

@@ -1,0 +1,149 @@
+"""Values that must be the same on all ranks: how they are worded, compared and refused."""
+
+import numpy as np
+import pytest
+
+import adfs
+from adfs.agreement import require_same, require_same_rounding, require_same_versions, words
+from adfs.cli.main import build
+from adfs.cli.ranks import shared_by_ranks
+from adfs.errors import ParameterError
+from adfs.launch.peers import LEAVING, Alone
+from peers_for_tests import on_ranks, succeed
+from ranks_for_tests import ThreadNetwork
+
+
+def refusals(size, work):
+    """The one text that all ranks raise; only rank 0 is to print it."""
+    outcomes, _ = on_ranks(size, work)
+    assert {type(error) for error in outcomes} == {ParameterError}
+    assert [error.spoken_by_another for error in outcomes] == [False] + [True] * (size - 1)
+    assert all(error.agreed for error in outcomes)
+    (text,) = {str(error) for error in outcomes}
+    return text
+
+
+def test_equal_values_are_accepted_whatever_their_type():
+    values = [
+        {"number": 1, "list": np.float64(0.1), "weights": {0: 1.0, 1: 2.0}, "graph": "ring"},
+        {"number": 1.0, "list": 0.1, "weights": {1: 2.0, 0: 1.0}, "graph": "ring"},
+    ]
+    succeed(2, lambda peers: require_same(peers, values[peers.rank]))
+    require_same(Alone(), {"seed": object()})
+
+
+def test_the_first_name_that_differs_is_told_with_both_values():
+    def work(peers):
+        late = int(peers.rank > 1)
+        require_same(peers, {"same": 1, "--seed": late, "--tol": peers.rank}, "do it.", "Rule")
+
+    text = refusals(3, work)
+    assert text == "Rule: --seed is 0 on rank 0 and 1 on rank 2; do it."
+
+
+def test_a_name_that_a_rank_lacks_is_a_difference():
+    text = refusals(2, lambda peers: require_same(peers, {"a": 1} if peers.rank else {}))
+    assert "a is not given on rank 0 and 1 on rank 1" in text
+
+
+def test_a_rank_that_has_ended_is_named():
+    def work(peers):
+        if peers.rank == 1:
+            peers.gather(LEAVING)
+        else:
+            require_same(peers, {"a": 1})
+
+    outcomes, _ = on_ranks(2, work)
+    assert "Rank 1 has ended" in str(outcomes[0])
+
+
+def test_a_rank_that_is_elsewhere_ends_the_job():
+    def work(peers):
+        if peers.rank == 1:
+            peers.gather(None)
+        else:
+            require_same(peers, {"a": 1})
+
+    outcomes, _ = on_ranks(2, work)
+    assert "rank 1 makes another" in str(outcomes[0])
+    assert not hasattr(outcomes[0], "agreed")
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (0, 1), (True, 1), (0.1, np.nextafter(0.1, 1)), (2**60, 2**60 + 1), (None, 0),
+        (np.zeros(3), np.zeros(4)), (np.zeros(3), np.array([0.0, 0.0, 1e-300])),
+        (adfs.Topology.ring(4), adfs.Topology.ring(5)), ("x" * 500, "x" * 499 + "y"),
+        (float("inf"), float("nan")),
+    ],
+)  # fmt: skip
+def test_other_values_have_other_words(first, second):
+    assert words(first) != words(second)
+    assert max(map(len, map(words, (first, second)))) < 120
+
+
+def test_words_do_not_depend_on_the_process():
+    assert words(lambda: 0) == words(lambda: 0)
+    assert words(10**20) == words(1e20)
+    assert words(10**400) == str(10**400)
+
+
+def test_versions_are_compared(monkeypatch):
+    succeed(2, require_same_versions)
+
+    def work(peers):
+        found = {"numpy": "2.0" if peers.rank else "1.0"}
+        monkeypatch.setattr("adfs.agreement.versions", lambda: found)
+        require_same_versions(peers)
+
+    assert "numpy is 1.0 on rank 0 and 2.0 on rank 1; install" in refusals(2, work)
+
+
+def test_rounding_is_compared_and_the_ranks_are_named(monkeypatch):
+    succeed(2, require_same_rounding)
+
+    def work(peers):
+        monkeypatch.setattr("adfs.agreement.rounding", lambda: f"{peers.rank % 2}")
+        require_same_rounding(peers)
+
+    assert "ranks 1, 3 differ from rank 0" in refusals(4, work)
+    assert "rank 1 differs from rank 0" in refusals(2, work)
+
+
+def test_a_problem_and_a_run_compare_their_arguments():
+    X, y = adfs.generators.two_gaussians(40, 3, seed=0)
+    shards = adfs.partition(X, y, 2)
+
+    def make(peers, **options):
+        network = ThreadNetwork(peers, adfs.Topology.path(2), np.arange(2))
+        return adfs.Problem(shards[peers.rank : peers.rank + 1], network=network, **options)
+
+    text = refusals(2, lambda peers: make(peers, sigma=[1.0, 2.0 + peers.rank]))
+    assert text.startswith("sigma is an array of shape (2,)")
+    text = refusals(2, lambda peers: adfs.solve(make(peers), seed=peers.rank))
+    assert text.startswith("seed is 0 on rank 0 and 1 on rank 1")
+
+
+def shared(*arguments):
+    return shared_by_ranks(build().parse_args(["train", *arguments]))
+
+
+def test_of_options_that_name_a_file_the_presence_counts():
+    files = ("--out", "--trace", "--report", "--timeline", "--checkpoint", "--warm-start",
+             "--test", "--config", "--save-config")  # fmt: skip
+    here = shared("a.txt", *(word for flag in files for word in (flag, "here")))
+    there = shared("b.txt", *(word for flag in files for word in (flag, "there")))
+    assert here == there
+    assert {here[flag] for flag in files} == {"given"}
+    assert {shared("a.txt")[flag] for flag in files} == {"not given"}
+
+
+def test_every_option_that_is_shown_is_compared_but_help():
+    parser = build().parse_args(["train", "a.txt"]).parser
+    assert set(shared("a.txt")) == set(parser.flags()) - {"-h", "--help"} | {"DATA"}
+
+
+def test_data_are_told_by_their_kind():
+    kinds = [shared(name)["DATA"] for name in ("a.txt", "part-{node}.txt", "breast-cancer")]
+    assert kinds == ["a file", "a pattern with {node}", "the data set breast-cancer"]
