@@ -57,7 +57,7 @@ def run(method, n_events, theta=None):
 
 def long_enough(method):
     """Events after which theory leaves nothing of the error, or as many as make it small."""
-    if hasattr(method.parameters, "exponent"):
+    if hasattr(method.parameters, "gap_exponent"):
         return math.ceil(30_000 / method.parameters.p_least)
     return math.ceil(60.0 / method.rho)
 

@@ -1,13 +1,14 @@
 """The pieces of a page against what they are made from: graph, curves, timelines, rates."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import adfs
 from adfs.algorithms.base import Setting, get_algorithm
-from adfs.report import activity, curves, theory
+from adfs.report import activity, curves, theory, training
 from adfs.report.graph import MOST_NODES, draw_graph
 from adfs.report.layouts import positions
 from adfs.report.parameters import binding_place, section
@@ -146,6 +147,15 @@ def test_a_law_of_events_has_the_timeline_of_its_method():
     method = get_algorithm("esdacd")(problem, Setting("tuned", 3.0, "rendezvous", delays, 1))
     found = activity.of_law(method.parameters, 1, "shared", delays, "rendezvous", 100)
     assert (found.table == activity.of_method(method, 100).table).all()
+
+
+@pytest.mark.parametrize(("name", "known"), [("adfs", True), ("esdacd", True), ("dsba", False)])
+def test_on_ranks_the_timeline_is_drawn_again_from_the_law(name, known):
+    problem = make_problem(4)
+    result = adfs.solve(problem, name, tol=1e-3, max_iter=100)
+    on_ranks = SimpleNamespace(network=SimpleNamespace(is_whole=False))
+    found = training._activity(on_ranks, result, Delays(tau=5.0))
+    assert (found is not None) == known
 
 
 def test_one_by_one_durations_that_are_random_are_not_guessed():

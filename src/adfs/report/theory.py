@@ -79,8 +79,8 @@ def of_run(
     rate, time, power = (None, None, None) if found is None else found[:3]
     if result.proven_rate is not None:
         rows.append(_compared(words, result.proven_rate, rate))
-    if hasattr(chosen, "exponent"):
-        rows.append(_compared("exponent of the gap, in t^k", chosen.exponent, power))
+    if hasattr(chosen, "gap_exponent"):
+        rows.append(_compared("exponent of the gap, in t^k", chosen.gap_exponent, power))
     if math.isfinite(getattr(chosen, "time_per_efold", math.nan)):
         words = "idealized time for a factor e of the error"
         rows.append(_compared(words, chosen.time_per_efold, time))

@@ -64,7 +64,7 @@ class NonSmoothParameters:
     (0.2231, 7953)
     """
 
-    exponent: ClassVar[float] = -2.0  # Theorem 4: the dual gap falls as t^exponent, or faster
+    gap_exponent: ClassVar[float] = -2.0  # Theorem 4: the dual gap falls as this power of t
 
     how: str
     topology: Topology
