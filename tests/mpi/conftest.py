@@ -2,7 +2,7 @@
 
 import pytest
 
-from crashes_for_tests import Runs, write_samples
+from crashes_for_tests import Runs, write_samples, write_wide
 from mpiexec_for_tests import require_mpiexec
 
 RANK_SCRIPT = """\
@@ -61,6 +61,7 @@ def home(tmp_path_factory):
     """A folder with the samples of runs that are killed."""
     folder = tmp_path_factory.mktemp("crashes")
     write_samples(folder / "samples.npz")
+    write_wide(folder / "wide.npz")
     return folder
 
 

@@ -30,9 +30,20 @@ def one_sentence(err, rank):
     return lines[0]
 
 
-@pytest.mark.parametrize("seed", range(N_KILLS))
-def test_a_run_of_which_a_rank_was_killed_goes_on_to_the_same_bits(runs, seed):
+def plan_of(name, seed):
+    """The plan of a seed for one of the methods in rounds, killed at the same part of its run."""
     plan = Plan.of(seed)
+    position = plan.position * N_EVENTS[name] // N_EVENTS[plan.loss]
+    return plan._replace(loss=name, schedule="shared", position=position)
+
+
+PLANS = {f"{seed}": Plan.of(seed) for seed in range(N_KILLS)} | {
+    f"{name}-{seed}": plan_of(name, seed) for name in ("dsba", "newton", "lbfgs") for seed in (6, 8)
+}
+
+
+@pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS)
+def test_a_run_of_which_a_rank_was_killed_goes_on_to_the_same_bits(runs, plan):
     run = runs(plan.loss, plan.schedule)
     for _ in range(5):  # on a slow machine a run may end before it is killed
         job = run.start(plan.size)
