@@ -18,6 +18,7 @@ NAMES = adfs.algorithms()
 GRAPHS = ("single", "path:2", "grid:2x2", "star:5")
 LONG, SHORT = 400, 100
 NON_SMOOTH = {"ns-adfs"}
+WITHOUT_A_THEOREM = {"newton", "lbfgs", "ns-adfs"}  # about the rate per iteration
 
 
 def loss_for(name):
@@ -56,7 +57,7 @@ def run(method, n_events, theta=None):
 
 def long_enough(method):
     """Events after which theory leaves nothing of the error, or as many as make it small."""
-    if isinstance(method.parameters, adfs.NonSmoothParameters):
+    if hasattr(method.parameters, "gap_exponent"):
         return math.ceil(30_000 / method.parameters.p_least)
     return math.ceil(60.0 / method.rho)
 
@@ -66,6 +67,20 @@ def test_names_can_be_listed_again_and_the_package_is_still_a_package():
     assert "adfs" in NAMES
     assert adfs.algorithms() == NAMES == sorted(NAMES)
     assert adfs.algorithms.base.get_algorithm is get_algorithm
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_rate_is_called_proven_where_there_is_a_theorem(name):
+    method, _ = make(name)
+    assert method.proven == (name not in WITHOUT_A_THEOREM)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_parameters_describe_themselves(name):
+    method, _ = make(name)
+    told = method.parameters.description()
+    assert str(method.parameters) == str(told)
+    assert any(fact.name in ("rho", "theta") for fact in told.facts)
 
 
 def test_an_unknown_name_is_refused_with_the_known_ones():

@@ -6,9 +6,11 @@ import math
 import pytest
 
 import adfs
+from adfs.algorithms.base import REGISTRY, Method, get_algorithm
 from adfs.bench.comparison import RunRecord
 from adfs.report import compare_page, train_page
 from adfs.report.curves import ROWS
+from adfs.report.words import number
 from reports_for_tests import EVIL, Page, make_problem, with_last_row
 
 SMOOTH = ["adfs", "dsba", "esdacd", "katyusha", "l-katyusha", "lbfgs", "msda", "newton",
@@ -130,6 +132,41 @@ def test_a_comparison_of_all_algorithms_has_a_page():
     rates = page.words("section", id="theory")
     assert rates.count("no theorem") == 2
     assert page.words("section", id="schedule").count("Where the nodes' time goes") == len(SMOOTH)
+
+
+def made_up(problem, setting):
+    """A plug-in's factory: MSDA at ten times its rate, about which nothing is said."""
+    method = get_algorithm("msda")(problem, setting)
+    fields = (method.algorithm, method.source, method.clock)
+    return Method(*fields, min(0.5, 10.0 * method.rho), "my parameters", block=16, shortest=1)
+
+
+def test_the_made_up_rate_of_a_plug_in_is_not_called_proven(monkeypatch):
+    monkeypatch.setitem(REGISTRY, "mine", made_up)
+    problem = make_problem(4)
+    page = Page(train_page(problem, adfs.solve(problem, "mine", tol=1e-4)))
+    assert [run["theory"] for run in page.data["chart"]["runs"]] == [False]
+    assert "proven" not in page.words("section", id="theory")
+    assert "proven" not in page.words("section", id="convergence")
+    assert page.words("section", id="parameters").count("my parameters") == 1
+    comparison = adfs.compare(problem, ["mine"], tol=1e-4)
+    assert comparison.records[0].proven_rate is None
+    rates = Page(compare_page(problem, comparison)).words("section", id="theory")
+    assert rates.count("no theorem") == 1
+
+
+@pytest.mark.parametrize("setup_time", [0.0, 1e6])
+def test_msda_is_called_proven_however_long_its_set_up_took(setup_time):
+    problem = make_problem(4)
+    result = dataclasses.replace(adfs.solve(problem, "msda", tol=1e-4), setup_time=setup_time)
+    page = Page(train_page(problem, result))
+    assert [run["theory"] for run in page.data["chart"]["runs"]] == [False, True]
+    whole = adfs.compare(problem, ["msda"], tol=1e-4)
+    slow = [dataclasses.replace(record, setup_time=setup_time) for record in whole.records]
+    rates = Page(compare_page(problem, dataclasses.replace(whole, records=slow)))
+    text = rates.words("section", id="theory")
+    assert "no theorem" not in text
+    assert number(result.rho) in text
 
 
 def test_a_comparison_with_random_delays_on_a_loss_without_smoothness_has_a_page():

@@ -1,18 +1,20 @@
 """The pieces of a page against what they are made from: graph, curves, timelines, rates."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import adfs
 from adfs.algorithms.base import Setting, get_algorithm
-from adfs.report import activity, curves, theory
+from adfs.report import activity, curves, theory, training
 from adfs.report.graph import MOST_NODES, draw_graph
 from adfs.report.layouts import positions
-from adfs.report.parameters import Place, binding_place, describe, parsed
+from adfs.report.parameters import binding_place, section
 from adfs.runtime.trace import Trace
 from adfs.schedule.delays import Delays
+from adfs.theory.facts import Place
 from reports_for_tests import Page, make_problem
 
 FAMILIES = ["grid:3x4", "torus:4x5", "ring:7", "path:30", "star:6", "complete:5", "hypercube:4",
@@ -74,16 +76,27 @@ def test_what_limits_the_rate_is_marked():
 def test_every_parameter_has_its_formula(how):
     problem = make_problem(4)
     chosen = adfs.Parameters.choose(problem, how)
-    text = describe(chosen, how)
+    text = section(chosen, how)
     assert "given" not in text
     assert f"by the rule {how}" in text
     assert chosen.binding[1:] in text
 
 
-def test_the_text_of_parameters_is_read_line_by_line():
-    title, rows = parsed(str(adfs.Parameters.choose(make_problem(4), "paper")))
-    assert title.startswith("ADFS parameters (paper)")
-    assert [row[0] for row in rows] == ["kappa_s", "gamma", "alpha", "sigma_A", "p_comm", "rho"]
+@pytest.mark.parametrize("name", sorted(adfs.algorithms()))
+def test_a_page_shows_every_number_that_the_text_has(name):
+    problem = make_problem(4, loss="hinge" if name == "ns-adfs" else "logistic")
+    told = get_algorithm(name)(problem, Setting()).parameters
+    rows = [line.split() for line in str(told).splitlines()[1:]]
+    facts = [fact for fact in told.description().facts if fact.name]
+    assert [row[:2] for row in rows] == [[fact.name, fact.text] for fact in facts]
+    shown = Page(section(told, "tuned")).all("tr")
+    assert len(shown) == 1 + len(told.description().facts)
+
+
+def test_parameters_that_say_nothing_of_themselves_are_shown_as_text():
+    text = "Mine\n  eta       0.25         <b>step</b>"
+    assert Page(section(text, "tuned")).words("pre") == text
+    assert binding_place(text) is None
 
 
 @pytest.mark.parametrize("clock", CLOCKS)
@@ -127,6 +140,22 @@ def test_the_timeline_is_of_the_events_that_were_run(schedule):
     local = source.draw(0, 500).which >= problem.topology.n_edges
     assert found.n_events == len(local)
     assert np.count_nonzero(found.table["kind"] == 0) == np.count_nonzero(local)
+
+
+def test_a_law_of_events_has_the_timeline_of_its_method():
+    problem, delays = make_problem(6, graph="ring"), Delays(tau=3.0)
+    method = get_algorithm("esdacd")(problem, Setting("tuned", 3.0, "rendezvous", delays, 1))
+    found = activity.of_law(method.parameters, 1, "shared", delays, "rendezvous", 100)
+    assert (found.table == activity.of_method(method, 100).table).all()
+
+
+@pytest.mark.parametrize(("name", "known"), [("adfs", True), ("esdacd", True), ("dsba", False)])
+def test_on_ranks_the_timeline_is_drawn_again_from_the_law(name, known):
+    problem = make_problem(4)
+    result = adfs.solve(problem, name, tol=1e-3, max_iter=100)
+    on_ranks = SimpleNamespace(network=SimpleNamespace(is_whole=False))
+    found = training._activity(on_ranks, result, Delays(tau=5.0))
+    assert (found is not None) == known
 
 
 def test_one_by_one_durations_that_are_random_are_not_guessed():

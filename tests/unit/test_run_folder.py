@@ -124,6 +124,22 @@ def test_a_finished_run_is_not_computed_again(calls, again):
     assert str(second) == str(first)
 
 
+def test_the_proven_rate_is_remembered_and_old_runs_without_it_run_again(again, tmp_path, calls):
+    first = again(seeds=1)
+    rates = [run.proven_rate for run in first.records]
+    assert all(0.0 < rate < 1.0 for rate in rates)
+    assert [run.proven_rate for run in again(seeds=1).records] == rates
+    for path in run_files(tmp_path, ".json"):
+        summary = json.loads(path.read_text())
+        del summary["record"]["proven_rate"]
+        content = path.with_suffix(".csv").read_bytes()
+        old = folders._summary_of(summary["record"], summary["identity"], content)
+        path.write_text(json.dumps(old))
+    second = again(seeds=1)
+    assert calls == [0, 0]
+    assert [(run.reused, run.proven_rate) for run in second.records] == [(False, r) for r in rates]
+
+
 def test_that_wall_times_are_not_clean_is_remembered(calls, again):
     again(jobs=2)
     assert [run.jobs for run in again(jobs=1).records] == [2] * 4

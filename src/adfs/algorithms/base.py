@@ -165,11 +165,12 @@ class Method:
     Attributes
     ----------
     rho : float
-        Theory's rate: the error falls by ``1 - rho`` an iteration.
+        The rate that a run is planned with: the error falls by ``1 - rho`` an iteration.
     sharp : bool
         Whether what is seen lies between once and twice that rate; otherwise it is only a bound.
     parameters : object
-        What the algorithm was made with; ``str(parameters)`` explains every number.
+        What the algorithm was made with; ``str(parameters)`` explains every number, and
+        ``parameters.description()``, where there is one, does so for reports.
     block : int
         Most positions (about as many events) in one compiled call.
     beat : int or None
@@ -179,7 +180,10 @@ class Method:
     work : float
         Sample steps of all nodes in one position, in the mean: how often a run is saved.
     proven : bool
-        Whether a theorem says that the error falls by ``1 - rho`` per iteration.
+        Whether a theorem says that the error falls by ``1 - rho`` per iteration; otherwise ``rho``
+        is a guess that sets the default iteration limit.
+    theorem : str
+        What is proven, in a sentence for reports; empty for the usual one.
     """
 
     algorithm: Algorithm[Any]
@@ -191,8 +195,9 @@ class Method:
     shortest: int = 2_000
     sharp: bool = False
     work: float = 1.0
-    proven: bool = True
+    proven: bool = False
     beat: int | None = None
+    theorem: str = ""
 
 
 NUMBERS_PER_BLOCK = 1 << 25

@@ -160,4 +160,5 @@ def prepare_method(
         block=max(1, round(BLOCK_GRADIENTS / gradients)),
         shortest=max(1, round(mean.n_samples / gradients)),
         work=gradients,
+        proven=True,
     )

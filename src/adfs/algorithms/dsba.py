@@ -144,5 +144,5 @@ def prepare(problem: Problem, setting: Setting) -> Method:
     return Method(
         Dsba(problem, chosen, setting.seed), Rounds([0]), clock, chosen.rho, chosen,
         block=min(1 << 14, max(16, BLOCK_WORK // work)), shortest=min(2_000, chosen.n_samples),
-        work=n,
+        work=n, proven=True,
     )  # fmt: skip

@@ -47,6 +47,7 @@ from dataclasses import dataclass
 
 from adfs.algorithms.base import Vector
 from adfs.problems.finite_sum import Problem
+from adfs.theory.facts import Description, Fact
 
 RULES = ("theory", "paper", "tuned")
 
@@ -130,25 +131,28 @@ class DsbaParameters:
         """``E T`` falls by that share a round."""
         return min(self.rates(self.kept))
 
-    def __str__(self) -> str:
+    def description(self) -> Description:
+        """Every number, and what it is."""
         step = {"theory": "1 / (24 L), the DSBA paper's theorem",
                 "paper": "1 / (4 L), fine-tuned in the ADFS paper",
                 "tuned": "2 / (L + 4 m lam), within what is proven here"}[self.rule]  # fmt: skip
         iterate, network, table = self.rates(self.kept)
-        return "\n".join(
-            [
-                f"DSBA parameters ({self.rule}) on {self.n_nodes} nodes, in mean form",
-                f"  L         {self.smoothness:<12.6g} largest (m_i / mbar) L_ij",
-                f"  lam       {self.ridge:<12.6g} least sigma_i / mbar",
-                f"  m         {self.n_samples:<12d} largest shard",
-                f"  gamma     {self.gamma:<12.6g} eigengap of the graph",
-                f"  alpha     {self.alpha:<12.6g} {step}",
-                f"  iterate   {iterate:<12.6g} about 2 alpha lam",
-                f"  network   {network:<12.6g} gamma / (2 (1 + b))",
-                f"  table     {table:<12.6g} (1 - alpha L / (2 h)) / m, h = {self.kept:.3g}",
-                f"  rho       {self.rho:<12.6g} the least of the three",
-            ]
-        )
+        facts = [
+            Fact("L", self.smoothness, "largest (m_i / mbar) L_ij"),
+            Fact("lam", self.ridge, "least sigma_i / mbar"),
+            Fact("m", self.n_samples, "largest shard"),
+            Fact("gamma", self.gamma, "eigengap of the graph"),
+            Fact("alpha", self.alpha, step),
+            Fact("iterate", iterate, "about 2 alpha lam"),
+            Fact("network", network, "gamma / (2 (1 + b))"),
+            Fact("table", table, f"(1 - alpha L / (2 h)) / m, h = {self.kept:.3g}"),
+            Fact("rho", self.rho, "the least of the three"),
+        ]
+        title = f"DSBA parameters ({self.rule}) on {self.n_nodes} nodes, in mean form"
+        return Description(title, facts)
+
+    def __str__(self) -> str:
+        return str(self.description())
 
 
 def mean_size(problem: Problem) -> float:

@@ -40,7 +40,6 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from adfs.algorithms.base import (
     Arrays,
@@ -62,7 +61,6 @@ from adfs.kernels.memory import aligned_zeros
 from adfs.problems.finite_sum import Problem
 from adfs.schedule.events import Events
 from adfs.schedule.law import Drawer
-from adfs.schedule.pairs import PairClock
 from adfs.theory.pairwise import PairParameters
 from adfs.threads import one_blas_thread
 
@@ -183,10 +181,9 @@ def prepare(problem: Problem, setting: Setting) -> Method:
     """ESDACD with its schedule and its clock."""
     require_smooth("esdacd", problem)
     chosen = PairParameters.choose(problem, rule_of("esdacd", setting, RULES))
-    work: NDArray[np.int64] = problem.conditioning.live_counts
-    clock = PairClock(chosen.edges, problem.n_nodes, work, setting.delays, setting.clock)
+    work, clock = chosen.work, chosen.make_clock(setting.delays, setting.clock)
     return Method(
         Esdacd(problem, chosen), Drawer(chosen, setting.seed, with_samples=False), clock,
         chosen.rho, chosen, block=math.ceil(ROWS_AT_ONCE / (2 * int(work.max()))),
-        shortest=problem.n_nodes, work=2.0 * float(work.mean()),
+        shortest=problem.n_nodes, work=2.0 * float(work.mean()), proven=True,
     )  # fmt: skip

@@ -34,6 +34,7 @@ from adfs.algorithms.line_search import along, shortened, sufficient
 from adfs.problems.finite_sum import Problem
 from adfs.schedule.events import Events
 from adfs.schedule.rounds import Cost, RoundClock, Rounds
+from adfs.theory.facts import Description, Fact
 from adfs.threads import one_blas_thread
 
 MEMORY = 20  # twice the usual 10: a fifth to a half fewer evaluations, at no charge
@@ -55,19 +56,21 @@ class LbfgsParameters:
         """``4 sqrt(sigma / L)``, at most 1/2: how F falls under conjugate gradients. No theorem."""
         return min(0.5, 4.0 * math.sqrt(self.sigma / self.smoothness))
 
+    def description(self) -> Description:
+        """Every number, and what it is."""
+        rate = "4 sqrt(sigma / L), at most 1/2: sizes budgets, is no theorem"
+        facts = [
+            Fact("memory", self.memory, "pairs (s, y) kept"),
+            Fact("L", self.smoothness,
+                 "sum_i (sigma_i + lambda_max(B_i)); the first step is 1 / L"),
+            Fact("sigma", self.sigma, "sum_i sigma_i"),
+            Fact("rounds", self.rounds, "of communication an evaluation: the diameter"),
+            Fact("rho", self.rho, rate),
+        ]  # fmt: skip
+        return Description("L-BFGS over an all-reduce", facts)
+
     def __str__(self) -> str:
-        return "\n".join(
-            [
-                "L-BFGS over an all-reduce",
-                f"  memory    {self.memory:<12d} pairs (s, y) kept",
-                f"  L         {self.smoothness:<12.6g} sum_i (sigma_i + lambda_max(B_i)); the "
-                "first step is 1 / L",
-                f"  sigma     {self.sigma:<12.6g} sum_i sigma_i",
-                f"  rounds    {self.rounds:<12d} of communication an evaluation: the diameter",
-                f"  rho       {self.rho:<12.6g} 4 sqrt(sigma / L), at most 1/2: sizes budgets, "
-                "is no theorem",
-            ]
-        )
+        return str(self.description())
 
 
 @dataclass
@@ -202,5 +205,5 @@ def prepare(problem: Problem, setting: Setting) -> Method:
     clock = RoundClock([cost], problem.topology.edges, problem.n_nodes, setting.delays)
     return Method(
         Lbfgs(problem, parameters), Rounds([0]), clock, parameters.rho, parameters,
-        block=BLOCK, shortest=1, work=problem.n_samples, proven=False,
+        block=BLOCK, shortest=1, work=problem.n_samples,
     )  # fmt: skip

@@ -24,6 +24,7 @@ from adfs.problems.finite_sum import Problem
 from adfs.problems.shards import slice_rows
 from adfs.randomness import generator
 from adfs.schedule.rounds import Cost
+from adfs.theory.facts import Description, Fact
 from adfs.threads import one_blas_thread
 
 GRID = 80  # values tried of the batch and of the rounds between snapshots
@@ -181,22 +182,25 @@ class Plan:
         """``1 + alpha lam``."""
         return 1.0 + self.alpha * self.lam
 
-    def __str__(self) -> str:
-        rows = [
-            ("b", self.batch, "samples a node and round; theory 1 + diameter * tau"),
-            ("B", self.total_batch, "samples a round: b times the nodes that have any"),
-            ("every", self.every, "inner rounds between snapshots: mm, or 1 / p"),
-            ("lam", self.lam, "sum sigma / N: strong convexity of the mean"),
-            ("L_f", self.smoothness, "lambda_max(sum B_i) / N: smoothness of the mean"),
-            ("V", self.variance, "max_i sum_j L_ij / (N b): variance of a batch"),
-            ("tau1", self.tau1, "weight of z"),
-            ("tau2", self.tau2, "weight of the snapshot"),
-            ("alpha", self.alpha, "step of z: alpha tau1 (L_f + V / tau2) <= 1"),
-            ("theta", self.theta, "errors fall by it each round; at most 1 + alpha lam"),
-            ("time", self.time_per_efold, "idealized, per factor e"),
+    def description(self) -> Description:
+        """Every number, and what it is."""
+        facts = [
+            Fact("b", self.batch, "samples a node and round; theory 1 + diameter * tau"),
+            Fact("B", self.total_batch, "samples a round: b times the nodes that have any"),
+            Fact("every", self.every, "inner rounds between snapshots: mm, or 1 / p"),
+            Fact("lam", self.lam, "sum sigma / N: strong convexity of the mean"),
+            Fact("L_f", self.smoothness, "lambda_max(sum B_i) / N: smoothness of the mean"),
+            Fact("V", self.variance, "max_i sum_j L_ij / (N b): variance of a batch"),
+            Fact("tau1", self.tau1, "weight of z"),
+            Fact("tau2", self.tau2, "weight of the snapshot"),
+            Fact("alpha", self.alpha, "step of z: alpha tau1 (L_f + V / tau2) <= 1"),
+            Fact("theta", self.theta, "errors fall by it each round; at most 1 + alpha lam"),
+            Fact("time", self.time_per_efold, "idealized, per factor e"),
         ]
-        title = f"{self.name} parameters ({self.rule})"
-        return "\n".join([title, *(f"  {a:<6} {b:<12.6g} {c}" for a, b, c in rows)])
+        return Description(f"{self.name} parameters ({self.rule})", facts, width=6)
+
+    def __str__(self) -> str:
+        return str(self.description())
 
 
 def whole_smoothness(problem: Problem) -> float:

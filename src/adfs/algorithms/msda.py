@@ -172,4 +172,5 @@ def _prepare(name: str, problem: Problem, setting: Setting, rounds: int | None) 
     return Method(
         Msda(problem, chosen), Rounds([0]), clock, chosen.rho, chosen,
         block=math.ceil(ROWS_AT_ONCE / problem.n_samples), shortest=1, work=problem.n_samples,
+        proven=True,
     )  # fmt: skip

@@ -44,6 +44,7 @@ from adfs.problems.finite_sum import Problem
 from adfs.problems.optimum import add_outer_products, curvatures
 from adfs.schedule.events import Events
 from adfs.schedule.rounds import Cost, RoundClock, Rounds
+from adfs.theory.facts import Description, Fact
 from adfs.threads import one_blas_thread
 
 MOST_FEATURES = 2000
@@ -94,19 +95,21 @@ class NewtonParameters:
     rounds: int
     numbers: int
 
+    def description(self) -> Description:
+        """Every number, and what it is."""
+        least, most = float(self.hessian_cost.min()), float(self.hessian_cost.max())
+        part = f"a sample's part of the Hessian in proximal steps; least {least:.3g}"
+        facts = [
+            Fact("d", self.n_features, "features"),
+            Fact("h", most, part),
+            Fact("rounds", self.rounds, "of communication an evaluation: 2 (diameter + d)"),
+            Fact("numbers", self.numbers, "summed: d (d + 1) / 2 + d + 1"),
+            Fact("rho", RHO, "sizes budgets, is no theorem"),
+        ]
+        return Description("Newton's method over an all-reduce", facts)
+
     def __str__(self) -> str:
-        least, most = self.hessian_cost.min(), self.hessian_cost.max()
-        return "\n".join(
-            [
-                "Newton's method over an all-reduce",
-                f"  d         {self.n_features:<12d} features",
-                f"  h         {most:<12.6g} a sample's part of the Hessian in proximal steps; "
-                f"least {least:.3g}",
-                f"  rounds    {self.rounds:<12d} of communication an evaluation: 2 (diameter + d)",
-                f"  numbers   {self.numbers:<12d} summed: d (d + 1) / 2 + d + 1",
-                f"  rho       {RHO:<12.6g} sizes budgets, is no theorem",
-            ]
-        )
+        return str(self.description())
 
 
 @dataclass
@@ -268,5 +271,5 @@ def prepare(problem: Problem, setting: Setting) -> Method:
     )  # fmt: skip
     return Method(
         Newton(problem, parameters), Rounds([0]), clock, RHO, parameters, block=BLOCK, shortest=1,
-        work=problem.n_samples, proven=False,
+        work=problem.n_samples,
     )  # fmt: skip

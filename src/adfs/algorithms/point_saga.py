@@ -61,6 +61,7 @@ from adfs.randomness import stream_key
 from adfs.schedule.delays import Delays
 from adfs.schedule.events import Events
 from adfs.schedule.rounds import Cost, RoundClock, Rounds
+from adfs.theory.facts import Description, Fact
 
 RULES = ("theory", "tuned")  # one choice: both mean it
 
@@ -103,19 +104,21 @@ class PointSagaParameters:
         table = 2.0 * a / (2.0 * a + self.gamma * self.smoothness) / self.n_samples
         return min(1.0 - a**-2, table)
 
-    def __str__(self) -> str:
+    def description(self) -> Description:
+        """Every number, and what it is."""
         published = 1.0 - 1.0 / (1.0 + self.ridge * self.gamma)
-        return "\n".join(
-            [
-                f"Point-SAGA parameters on one machine with {self.n_samples} samples",
-                f"  L         {self.smoothness:<12.6g} largest smoothness of a sample's loss",
-                f"  mu        {self.ridge:<12.6g} sum of sigma_i / N",
-                f"  gamma     {self.gamma:<12.6g} root of (L+mu) g^2 + (1-1/N) g = 1/(N mu)",
-                f"  rho       {self.rho:<12.6g} min(1 - a^-2, 2a / (2a + gamma L) / N), "
-                "a = 1 + gamma mu",
-                f"  published {published:<12.6g} 1 - 1 / (1 + mu gamma), never more than rho",
-            ]
-        )
+        facts = [
+            Fact("L", self.smoothness, "largest smoothness of a sample's loss"),
+            Fact("mu", self.ridge, "sum of sigma_i / N"),
+            Fact("gamma", self.gamma, "root of (L+mu) g^2 + (1-1/N) g = 1/(N mu)"),
+            Fact("rho", self.rho, "min(1 - a^-2, 2a / (2a + gamma L) / N), a = 1 + gamma mu"),
+            Fact("published", published, "1 - 1 / (1 + mu gamma), never more than rho"),
+        ]
+        title = f"Point-SAGA parameters on one machine with {self.n_samples} samples"
+        return Description(title, facts)
+
+    def __str__(self) -> str:
+        return str(self.description())
 
 
 @dataclass
@@ -206,7 +209,7 @@ def prepare(problem: Problem, setting: Setting) -> Method:
     clock = RoundClock([Cost(np.ones(1))], np.empty((0, 2), np.int32), 1, alone(setting.delays))
     return Method(
         PointSaga(problem, chosen, setting.seed), Rounds([0]), clock, chosen.rho, chosen,
-        shortest=min(2_000, n),
+        shortest=min(2_000, n), proven=True,
     )  # fmt: skip
 
 

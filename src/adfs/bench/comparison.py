@@ -25,7 +25,8 @@ class RunRecord:
     """One run.
 
     ``jobs`` is how many ran at a time when it was computed: beyond one, its wall times are not
-    clean. ``reused`` says that it was taken from a folder instead of computed.
+    clean. ``reused`` says that it was taken from a folder instead of computed. ``proven_rate`` is
+    the rate per iteration that a theorem promises, or None where there is none.
     """
 
     label: str
@@ -38,6 +39,7 @@ class RunRecord:
     setup_time: float
     jobs: int = 1
     reused: bool = False
+    proven_rate: float | None = None
 
 
 @dataclass(frozen=True)

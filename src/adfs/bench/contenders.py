@@ -100,9 +100,9 @@ def _known() -> str:
 
 
 def _all_that_take(loss: str, n_features: int, n_ranks: int) -> list[Contender]:
-    """ADFS first, the others by name."""
+    """The reference first, the others by name."""
     found = []
-    for algorithm in sorted(REGISTRY, key=lambda name: (name != "adfs", name)):
+    for algorithm in sorted(REGISTRY, key=lambda name: (name != REFERENCE, name)):
         try:
             _prepare(Contender(algorithm), loss, n_features, n_ranks)
         except ParameterError:

@@ -4,7 +4,7 @@
 
     config.json        problem, time model, algorithms, seeds, versions, command line
     runs/*.csv         one trace a run
-    runs/*.json        its status, set-up time and parameters; written last, it vouches for both
+    runs/*.json        status, set-up time, parameters, proven rate; written last to vouch for both
     comparison.json    the optimum with its certificate, tables along every axis, how runs ended
     table.csv          the tables once more
     convergence.png    and .pdf, where matplotlib is installed
@@ -73,9 +73,11 @@ class RunFolder:
             content, summary = place.read_bytes(), json.loads(_beside(place).read_bytes())
             if summary != _summary_of(summary["record"], identity, content):
                 return None
-            if summary["record"]["status"] not in FINISHED:
+            record = summary["record"]
+            # Without the second, it was written by a version that did not know it.
+            if record["status"] not in FINISHED or "proven_rate" not in record:
                 return None
-            return RunRecord(**summary["record"], trace=_read_trace(content), reused=True)
+            return RunRecord(**record, trace=_read_trace(content), reused=True)
         except (OSError, ValueError, LookupError, TypeError, RecursionError):
             return None
 

@@ -121,6 +121,7 @@ class Work:
         return RunRecord(
             label, contender.algorithm, contender.rule, seed, result.status, result.trace,
             str(result.parameters), result.setup_time, self.config["jobs"],
+            proven_rate=result.proven_rate,
         )  # fmt: skip
 
     def _keep(self, record: RunRecord, identity: dict[str, Any]) -> None:

@@ -11,10 +11,6 @@ from adfs.reproduce.catalogue import ALL, CATALOGUE
 SHELLS = ("bash", "zsh")
 
 # Written out, as the lists in `options` are; a test holds them equal to the registries.
-ALGORITHMS = (
-    "adfs", "dsba", "esdacd", "katyusha", "l-katyusha", "lbfgs", "msda", "newton", "ns-adfs",
-    "point-saga", "ssda",
-)  # fmt: skip
 GRAPHS = (
     "grid", "ring", "path", "star", "complete", "torus", "hypercube", "random_regular",
     "erdos_renyi", "single",
@@ -88,20 +84,29 @@ def script(parser: Parser, shell: str) -> str:
         raise ParameterError(
             "completion needs shtab, which is not installed; run pip install shtab."
         ) from None
+    algorithms = _algorithms()
     for leaf in leaves(parser):
         for action in leaf._actions:
-            _say_what_completes(action, shtab)
-    text = PREAMBLE[shell].replace("NAMES", " ".join(ALGORITHMS))
+            _say_what_completes(action, shtab, algorithms)
+    text = PREAMBLE[shell].replace("NAMES", " ".join(algorithms))
     preamble: Any = {shell: text.replace("SETS", " ".join(DATASETS))}
     return str(shtab.complete(parser, shell=shell, preamble=preamble)) + "\n"
 
 
-def _say_what_completes(action: Any, shtab: Any) -> None:
+def _algorithms() -> list[str]:
+    """Names of the registry; imported here because it takes seconds that ``--help`` has not."""
+    from adfs.algorithms import registered  # noqa: F401  (fills the registry)
+    from adfs.algorithms.base import REGISTRY
+
+    return sorted(REGISTRY)
+
+
+def _say_what_completes(action: Any, shtab: Any, algorithms: list[str]) -> None:
     """Names for names, files for files; the parsers themselves need not know."""
     if action.dest == "algorithms":
         action.complete = dict.fromkeys(SHELLS, "_adfs_names")
     elif action.dest == "algorithm":
-        action.choices = ("auto", *ALGORITHMS)
+        action.choices = ("auto", *algorithms)
     elif action.dest == "graph":
         action.choices = GRAPHS
     elif action.metavar == "NAME" and not action.option_strings:

@@ -1,12 +1,12 @@
 """What nodes do when in idealized time: the first events of a run, whatever its clock."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from adfs.algorithms.base import Method, Source
+from adfs.algorithms.base import Method, Source, Timekeeper
 from adfs.schedule.clock import Clock
 from adfs.schedule.delays import Delays
 from adfs.schedule.law import Drawer, SamplingLaw
@@ -62,32 +62,39 @@ class Activity:
         return rows, end
 
 
+class TimedLaw(SamplingLaw, Protocol):
+    """Parameters from which a schedule draws its events, and which know their clock."""
+
+    def make_clock(self, delays: Delays, kind: str) -> Timekeeper:
+        """The clock of the events."""
+        ...
+
+
 def of_law(
-    law: SamplingLaw, seed: int, schedule: str, delays: Delays, kind: str, n_events: int
-) -> Activity:
+    law: TimedLaw, seed: int, schedule: str, delays: Delays, kind: str, n_events: int
+) -> Activity | None:
     """The first events of a pairwise method, drawn again from its law and its seed."""
-    n_nodes = len(law.p_node)
     source: Source = (
         PoissonSource(law, seed, with_samples=False)
         if schedule == "poisson"
         else Drawer(law, seed, with_samples=False)
     )
-    clock = Clock(law.edges, n_nodes, delays, kind)
-    return _pairwise(source, clock, n_events, float(np.sum(law.p_edge)))
+    return _of_clock(source, law.make_clock(delays, kind), law, n_events)
 
 
 def of_method(method: Method, n_events: int) -> Activity | None:
     """The first events of any method; None where its clock does not tell them apart."""
-    clock: Any = method.clock
+    return _of_clock(method.source, method.clock.copy(), method.parameters, n_events)
+
+
+def _of_clock(source: Source, clock: Any, parameters: Any, n_events: int) -> Activity | None:
     if isinstance(clock, RoundClock):
-        return _rounds(method.source, clock.copy(), n_events)
+        return _rounds(source, clock, n_events)
     if isinstance(clock, PairClock):
-        if clock.delays.law != "constant":
-            return None
-        return _pairs(method.source, clock.copy(), n_events)
+        return _pairs(source, clock, n_events) if clock.delays.law == "constant" else None
     if isinstance(clock, Clock):
-        p_comm = float(np.sum(getattr(method.parameters, "p_edge", 0.0)))
-        return _pairwise(method.source, clock.copy(), n_events, p_comm)
+        p_comm = float(np.sum(getattr(parameters, "p_edge", 0.0)))
+        return _pairwise(source, clock, n_events, p_comm)
     return None
 
 

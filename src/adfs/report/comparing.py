@@ -72,7 +72,7 @@ def compare_page(
         Section("times", "Time to accuracy", _tables(comparison, axis)),
         Section("convergence", "Convergence", figure),
         Section("theory", "Theory beside measurement",
-                _theory(comparison, drawn, prepared, activities)),
+                _theory(comparison, drawn, activities)),
         Section("schedule", "Schedules", _schedules(activities)),
         Section("parameters", "Parameters", _parameters(comparison, prepared)),
         Section("problem", "Problem and graph",
@@ -176,18 +176,16 @@ def _prepare(of: Problem, comparison: Comparison, record: RunRecord) -> Method |
 
 
 def _theory(
-    comparison: Comparison, drawn: list[curves.Curve], prepared: dict[str, Method | None],
-    activities: dict[str, Activity | None],
-) -> Markup:  # fmt: skip
+    comparison: Comparison, drawn: list[curves.Curve], activities: dict[str, Activity | None]
+) -> Markup:
     if not drawn:
         return paragraph("No run was started.")
     rows = []
     for label in comparison.labels:
-        method, activity = prepared[label], activities[label]
+        rate, activity = comparison.runs(label)[0].proven_rate, activities[label]
         fits = [theory.fit(c.columns, "suboptimality") for c in drawn if c.label == label]
-        rho = None if method is None else theory.proven_rate(label.partition(":")[0], method.rho)
         idle = None if activity is None else timeline.mean_idle(activity)
-        rows.append((label, rho, [each for each in fits if each is not None], idle))
+        rows.append((label, rate, [each for each in fits if each is not None], idle))
     return theory.of_contenders(rows)
 
 
@@ -208,7 +206,7 @@ def _parameters(comparison: Comparison, prepared: dict[str, Method | None]) -> M
     for label in comparison.labels:
         run, method = comparison.runs(label)[0], prepared[label]
         inside = (
-            parameters.from_text(run.parameters)
+            tag("pre", run.parameters)
             if method is None
             else parameters.section(method.parameters, run.rule)
         )

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from adfs.graphs.topology import Topology
 from adfs.report.layouts import positions, recipe_of
 from adfs.report.markup import Markup, tag
-from adfs.report.parameters import Place
 from adfs.report.words import count
+from adfs.theory.facts import Place
 
 MOST_NODES, MOST_EDGES = 1_000, 6_000  # drawn; beyond, a picture is a blot and a burden
 WIDTH, MARGIN = 420.0, 22.0

@@ -10,13 +10,10 @@ import numpy as np
 from adfs.report.markup import Markup, formula, join, table
 from adfs.report.page import paragraph
 from adfs.report.words import UNKNOWN, number, percent
+from adfs.runtime.solve import Result
 from adfs.runtime.trace import Value
-from adfs.theory.non_smooth import NonSmoothParameters
-from adfs.theory.parameters import Parameters
 
 FLOOR = 1e-14  # relative errors below are rounding
-# Their rho sizes budgets and is no theorem (see the texts of their parameters).
-WITHOUT_THEOREM = ("ns-adfs", "newton", "lbfgs")
 HEADERS = ("quantity", "theory", "measured", "measured / theory")
 
 
@@ -67,43 +64,34 @@ def fit(columns: Mapping[str, Sequence[Value]], error: str) -> Fit | None:
     return Fit(-math.expm1(slope), -1.0 / pace if pace < 0.0 else math.inf, power, len(tail))
 
 
-def proven_rate(algorithm: str, rho: float) -> float | None:
-    """The rate of a theorem, or None where there is none."""
-    known = algorithm not in WITHOUT_THEOREM and 0.0 < rho < 1.0
-    return rho if known else None
-
-
 def of_run(
-    algorithm: str, parameters: Any, rho: float, columns: Mapping[str, Sequence[Value]],
-    idle: tuple[float, float] | None = None, schedule: str = "shared",
-) -> Markup:  # fmt: skip
+    result: Result,
+    columns: Mapping[str, Sequence[Value]],
+    idle: tuple[float, float] | None = None,
+) -> Markup:
     """The table of one run, and what to make of it.
 
     ``idle`` is the share of idle time of the nodes in the model, and of the ranks as measured.
     """
     found = fit(columns, "relative_gap")
     rows: list[tuple[str, ...]] = []
-    proven = proven_rate(algorithm, rho)
-    seen = None if found is None else found.rate
-    if proven is not None:
-        rows.append(_compared("contraction an iteration: ρ in (1 − ρ)^t", proven, seen))
-    if isinstance(parameters, NonSmoothParameters):
-        seen_power = None if found is None else found.power
-        rows.append(_compared("exponent of the gap, in t^k", -2.0, seen_power))
-    if isinstance(parameters, Parameters) and math.isfinite(parameters.time_per_efold):
-        time = None if found is None else found.time
+    chosen, words = result.parameters, "contraction an iteration: ρ in (1 − ρ)^t"
+    rate, time, power = (None, None, None) if found is None else found[:3]
+    if result.proven_rate is not None:
+        rows.append(_compared(words, result.proven_rate, rate))
+    if hasattr(chosen, "gap_exponent"):
+        rows.append(_compared("exponent of the gap, in t^k", chosen.gap_exponent, power))
+    if math.isfinite(getattr(chosen, "time_per_efold", math.nan)):
         words = "idealized time for a factor e of the error"
-        rows.append(_compared(words, parameters.time_per_efold, time))
-    rows += _communications(parameters, columns)
+        rows.append(_compared(words, chosen.time_per_efold, time))
+    rows += _communications(chosen, columns)
     if idle is not None:
         words = "idle share: of nodes in idealized time, of ranks as measured"
         ratio = number(idle[1] / idle[0], 3) if idle[0] > 0.0 else UNKNOWN
         rows.append((words, percent(idle[0]), percent(idle[1]), ratio))
     if not rows:
-        return paragraph(f"There is no theorem about the rate of {algorithm}.")
-    return join(
-        [table("Rates and shares of this run", HEADERS, rows), _remark(algorithm, found, schedule)]
-    )
+        return paragraph(_theorem(result))
+    return join([table("Rates and shares of this run", HEADERS, rows), _remark(result, found)])
 
 
 def _compared(name: str, theory: float, seen: float | None) -> tuple[str, ...]:
@@ -129,15 +117,17 @@ def _communications(parameters: Any, columns: Mapping[str, Sequence[Value]]) -> 
     return [_compared("share of communications among events", float(p_comm), share)]
 
 
-def _remark(algorithm: str, found: Fit | None, schedule: str) -> Markup:
-    words = {
-        "adfs": "Theorem 1 bounds the mean of the error by C (1 − ρ)^t. A run may be faster: "
-        "what is seen is mostly one to two and a half times the proven rate, unless samples that "
-        "are visited rarely hold it up.",
-        "ns-adfs": "Theorem 4 bounds the mean of the dual gap by C / A_t with A_t ≥ t² / (4 S²): "
-        "the exponent is −2 or better once t is large.",
-    }.get(algorithm, "A proven rate is a bound: runs may be faster.")
-    if schedule == "poisson":
+def _theorem(result: Result) -> str:
+    if result.theorem:
+        return result.theorem
+    if result.proven_rate is not None:
+        return "A proven rate is a bound: runs may be faster."
+    return f"There is no theorem about the rate of {result.algorithm}."
+
+
+def _remark(result: Result, found: Fit | None) -> Markup:
+    words = _theorem(result)
+    if result.schedule == "poisson":
         words += " Under Poisson clocks t is a time, of which a unit holds about one event."
     how = (
         " Too few evaluations to measure a rate; give --evaluate-every."

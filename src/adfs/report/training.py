@@ -18,8 +18,6 @@ from adfs.report.words import count, number, percent, seconds
 from adfs.runtime.execution import Execution
 from adfs.runtime.solve import Result
 from adfs.schedule.delays import Delays
-from adfs.theory.non_smooth import NonSmoothParameters
-from adfs.theory.parameters import Parameters
 
 PATIENCE = 3.0  # seconds of set-up that may be spent again for a timeline
 STATUS = {
@@ -82,7 +80,7 @@ def train_page(
     idle = None
     if activity is not None and ranks:
         idle = timeline.mean_idle(activity), timeline.waiting_share(ranks)
-    beside = theory.of_run(result.algorithm, chosen, result.rho, columns, idle, result.schedule)
+    beside = theory.of_run(result, columns, idle)
     graph = draw_graph(problem.topology, parameters.binding_place(chosen))
     described = describe_problem(problem, chosen, data)
     sections = [
@@ -144,7 +142,7 @@ def _convergence(
     columns = curves.columns_of(result.trace, of.n_samples, curves.rows_for(1) // 10)
     run = curves.Curve(result.algorithm, columns, result.seed)
     shown = [run]
-    proven = theory.proven_rate(result.algorithm, result.rho)
+    proven = result.proven_rate
     if proven is not None:
         shown.append(curves.theory_curve(run, proven))
     kept = len(columns["iteration"])
@@ -167,7 +165,7 @@ def _convergence(
 
 def _activity(of: Problem, result: Result, delays: Delays) -> Activity | None:
     chosen = result.parameters
-    if isinstance(chosen, Parameters | NonSmoothParameters):
+    if hasattr(chosen, "make_clock"):  # a law of events, which is known on every rank
         return of_law(chosen, result.seed, result.schedule, delays, result.clock,
                       result.iterations)  # fmt: skip
     if not of.network.is_whole or result.setup_time > PATIENCE:

@@ -38,7 +38,8 @@ class Result:
     """What a run gives back. ``duality_gap`` is absolute, ``objective`` is ``F(theta)``.
 
     ``rule`` chose the ``parameters``, whose ``str`` explains them; ``rho`` is the rate per
-    iteration that the run was planned with, and ``proven`` says whether a theorem promises it.
+    iteration that the run was planned with, and ``proven`` says whether a theorem promises it;
+    ``theorem`` is a sentence about what is proven, or empty.
     ``tau`` and ``clock`` are the time model it was given, ``schedule`` is the form in which events
     were drawn. ``resumed`` is the position of the checkpoint from which it went on, if it did.
 
@@ -63,13 +64,19 @@ class Result:
     signal: int | None = None
     schedule: str = "shared"
     resumed: int | None = None
-    proven: bool = True
+    proven: bool = False
+    theorem: str = ""
     execution: Execution | None = None
 
     @property
     def relative_gap(self) -> float:
         """``duality_gap / max(1, |objective|)``, what ``tol`` was compared with."""
         return self.duality_gap / max(1.0, abs(self.objective))
+
+    @property
+    def proven_rate(self) -> float | None:
+        """The rate per iteration that a theorem promises, or None where there is none."""
+        return self.rho if self.proven and 0.0 < self.rho < 1.0 else None
 
     @property
     def iterations(self) -> int:
@@ -266,6 +273,7 @@ def run(
         schedule=setting.schedule,
         resumed=resumed,
         proven=method.proven,
+        theorem=method.theorem,
         execution=account(network, spans, stepper.seconds, stepper.waits, resumed),
     )
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from adfs.graphs.topology import Topology
 from adfs.kernels.gossip import chebyshev_weights, interval, polynomial
+from adfs.theory.facts import Description, Fact
 from adfs.theory.parameters import LARGEST_RHO
 from adfs.theory.spectral import ROUNDING, SAFETY
 from adfs.threads import one_blas_thread
@@ -83,20 +84,24 @@ class GossipParameters:
         """Weights of the recursion, a row a round."""
         return np.asarray(chebyshev_weights(self.low, self.high, self.rounds))  # type: ignore[no-untyped-call]
 
-    def __str__(self) -> str:
-        rows = [
-            ("kappa", self.kappa, "condition number of the nodes' functions"),
-            ("gamma", self.gamma, "least over largest eigenvalue of the gossip matrix"),
-            ("K", self.rounds, "rounds of gossip an iteration"),
-            ("L", self.smoothness, "smoothness of the dual, lambda_max(G / sigma)"),
-            ("mu", self.convexity, "strong convexity of the dual, lambda_min(G / M)"),
-            ("eta", self.eta, "step, 1 / L"),
-            ("momentum", self.momentum, "(1 - rho) / (1 + rho)"),
-            ("rho", self.rho, "rate, sqrt(mu / L)"),
-            ("time", self.time_per_efold, "idealized, per factor e: (max m_i + K tau) / rho"),
+    def description(self) -> Description:
+        """Every number, and what it is."""
+        facts = [
+            Fact("kappa", self.kappa, "condition number of the nodes' functions"),
+            Fact("gamma", self.gamma, "least over largest eigenvalue of the gossip matrix"),
+            Fact("K", self.rounds, "rounds of gossip an iteration"),
+            Fact("L", self.smoothness, "smoothness of the dual, lambda_max(G / sigma)"),
+            Fact("mu", self.convexity, "strong convexity of the dual, lambda_min(G / M)"),
+            Fact("eta", self.eta, "step, 1 / L"),
+            Fact("momentum", self.momentum, "(1 - rho) / (1 + rho)"),
+            Fact("rho", self.rho, "rate, sqrt(mu / L)"),
+            Fact("time", self.time_per_efold, "idealized, per factor e: (max m_i + K tau) / rho"),
         ]
-        lines = [f"  {name:<9} {value:<12.6g} {what}" for name, value, what in rows]
-        return "\n".join([f"Dual acceleration with gossip ({self.rule}) on {self.graph}", *lines])
+        title = f"Dual acceleration with gossip ({self.rule}) on {self.graph}"
+        return Description(title, facts)
+
+    def __str__(self) -> str:
+        return str(self.description())
 
 
 def choose(

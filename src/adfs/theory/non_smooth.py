@@ -11,7 +11,7 @@ and after ``t`` iterations the mean of the dual gap is at most ``C_0 / (2 A_t)``
 
 import functools
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,8 @@ from numpy.typing import NDArray
 from adfs.errors import ParameterError
 from adfs.graphs.topology import Topology
 from adfs.problems.reach import Reach
+from adfs.schedule.clock import Clock
+from adfs.theory.facts import Description, Place, tightest
 from adfs.theory.parameters import ROUNDING, check_probabilities, edge_roots
 from adfs.theory.spectral import EDGE_MU2
 
@@ -61,6 +63,8 @@ class NonSmoothParameters:
     >>> round(parameters.p_comm, 4), round(parameters.start * parameters.smoothness)
     (0.2231, 7953)
     """
+
+    gap_exponent: ClassVar[float] = -2.0  # Theorem 4: the dual gap falls as this power of t
 
     how: str
     topology: Topology
@@ -167,13 +171,14 @@ class NonSmoothParameters:
         return 3.0 / (self.smoothness * self.p_least**2)
 
     @property
-    def binding(self) -> str:
+    def binding_place(self) -> Place:
         """Which edge or node sets ``S``."""
-        if np.max(self.edge_roots, initial=0.0) > np.max(self.node_roots):
-            edge = int(np.argmax(self.edge_roots))
-            k, l = self.edges[edge]
-            return f"edge {edge} between nodes {k} and {l}"
-        return f"the samples of node {int(np.argmax(self.node_roots))}"
+        return tightest(-self.edge_roots, -self.node_roots)
+
+    @property
+    def binding(self) -> str:
+        """The same in words."""
+        return self.binding_place.words(self.edges)
 
     @property
     def edge_eta(self) -> Vector:
@@ -190,7 +195,15 @@ class NonSmoothParameters:
         """A rate that sizes budgets and is no theorem: for a factor e, 500 visits to a sample."""
         return min(LARGEST_RHO, self.p_least / VISITS_PER_EFOLD)
 
-    def __str__(self) -> str:
+    def make_clock(self, delays: "Delays", kind: str) -> Clock:
+        """The clock of their events."""
+        return Clock(self.edges, self.topology.n_nodes, delays, kind)
+
+    def description(self) -> Description:
+        """Every number with its formula, and what binds."""
         from adfs.theory.describe import describe_non_smooth
 
         return describe_non_smooth(self)
+
+    def __str__(self) -> str:
+        return str(self.description())

@@ -11,12 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adfs.graphs.topology import Topology
+from adfs.schedule.pairs import PairClock
+from adfs.theory.facts import Description, Fact
 from adfs.theory.parameters import LARGEST_RHO, edge_roots
 from adfs.theory.spectral import EDGE_MU2, ROUNDING, SAFETY
 from adfs.threads import one_blas_thread
 
 if TYPE_CHECKING:
     from adfs.problems.finite_sum import Problem
+    from adfs.schedule.delays import Delays
 
 Vector = NDArray[np.float64]
 
@@ -40,6 +43,8 @@ class PairParameters:
     roots : array, shape (n_edges,)
         ``sqrt(M_kl R_kl)``.
     p_edge : array, shape (n_edges,)
+    work : array, shape (n_nodes,)
+        Samples that a node's dual gradient uses.
     """
 
     rule: str
@@ -49,6 +54,7 @@ class PairParameters:
     sigma_A: float
     roots: Vector
     p_edge: Vector
+    work: NDArray[np.int64]
 
     @classmethod
     def choose(cls, problem: "Problem", rule: str) -> "PairParameters":
@@ -59,6 +65,7 @@ class PairParameters:
         return cls(
             rule, problem.topology, problem.offsets, float(np.max(smooth / problem.sigma)),
             sigma_a(problem.topology, smooth), roots, weights / max(1e-300, weights.sum()),
+            problem.conditioning.live_counts,
         )  # fmt: skip
 
     @property
@@ -91,19 +98,26 @@ class PairParameters:
         """``rho R_kl / p_kl``."""
         return self.rho * self.topology.spectrum.resistances / self.p_edge
 
-    def __str__(self) -> str:
+    def make_clock(self, delays: "Delays", kind: str) -> PairClock:
+        """The clock of their events."""
+        return PairClock(self.edges, self.topology.n_nodes, self.work, delays, kind)
+
+    def description(self) -> Description:
+        """Every number, and what it is."""
         least, most = ((f(self.p_edge) if len(self.p_edge) else math.nan) for f in (np.min, np.max))
         law = "even" if self.rule == "theory" else "proportional to sqrt(M_kl R_kl)"
-        rows = [
-            ("kappa_b", self.kappa, "batch condition number, max_i M_i / sigma_i"),
-            ("gamma", self.topology.spectrum.gamma, "eigengap of the graph"),
-            ("sigma_A", self.sigma_A, "strong convexity of the dual, lambda_min(A^T M^-1 A)"),
-            ("p_min", least, f"least probability of an edge; {law}"),
-            ("p_max", most, "largest probability of an edge"),
-            ("rho", self.rho, "rate, min p_kl sqrt(sigma_A / (M_kl R_kl))"),
+        facts = [
+            Fact("kappa_b", self.kappa, "batch condition number, max_i M_i / sigma_i"),
+            Fact("gamma", self.topology.spectrum.gamma, "eigengap of the graph"),
+            Fact("sigma_A", self.sigma_A, "strong convexity of the dual, lambda_min(A^T M^-1 A)"),
+            Fact("p_min", least, f"least probability of an edge; {law}"),
+            Fact("p_max", most, "largest probability of an edge"),
+            Fact("rho", self.rho, "rate, min p_kl sqrt(sigma_A / (M_kl R_kl))"),
         ]
-        lines = [f"  {name:<9} {value:<12.6g} {what}" for name, value, what in rows]
-        return "\n".join([f"ESDACD parameters ({self.rule}) on {self.topology.name}", *lines])
+        return Description(f"ESDACD parameters ({self.rule}) on {self.topology.name}", facts)
+
+    def __str__(self) -> str:
+        return str(self.description())
 
 
 def sigma_a(topology: Topology, smooth: Vector) -> float:

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from adfs.errors import ParameterError
 from adfs.graphs.topology import Topology
 from adfs.problems.conditioning import Conditioning
+from adfs.schedule.clock import Clock
+from adfs.theory.facts import Description, Place, tightest
 from adfs.theory.spectral import EDGE_MU2, root_bound, sigma_a
 
 if TYPE_CHECKING:
@@ -234,13 +236,14 @@ class Parameters:
         return float(min(least, LARGEST_RHO))
 
     @property
-    def binding(self) -> str:
+    def binding_place(self) -> Place:
         """Which edge or node sets the limit."""
-        if np.min(self.edge_limits, initial=np.inf) < np.min(self.node_limits):
-            edge = int(np.argmin(self.edge_limits))
-            k, l = self.edges[edge]
-            return f"edge {edge} between nodes {k} and {l}"
-        return f"the samples of node {int(np.argmin(self.node_limits))}"
+        return tightest(self.edge_limits, self.node_limits)
+
+    @property
+    def binding(self) -> str:
+        """The same in words."""
+        return self.binding_place.words(self.edges)
 
     @property
     def edge_eta(self) -> Vector:
@@ -266,10 +269,18 @@ class Parameters:
             np.divide(scale, weights, out=push, where=weights > 0)
         return push
 
-    def __str__(self) -> str:
+    def make_clock(self, delays: "Delays", kind: str) -> Clock:
+        """The clock of their events."""
+        return Clock(self.edges, self.topology.n_nodes, delays, kind)
+
+    def description(self) -> Description:
+        """Every number with its formula, and what binds."""
         from adfs.theory.describe import describe
 
         return describe(self)
+
+    def __str__(self) -> str:
+        return str(self.description())
 
 
 def check_probabilities(
