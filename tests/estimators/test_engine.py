@@ -9,7 +9,7 @@ from sklearn.base import clone
 
 import adfs
 from adfs.distributed import session
-from adfs.errors import DataError, ParameterError
+from adfs.errors import DataError, ParameterError, is_agreed
 from adfs.estimators.columns import as_one_array
 from adfs.estimators.company import Company
 from adfs.estimators.layout import lay_out
@@ -60,7 +60,7 @@ def test_a_program_that_has_ended_mpi_is_told_so(outside, monkeypatch):
 def sentences(size, work):
     """What every rank raises, as (type, text, whether all know of it)."""
     outcomes, _ = on_ranks(size, lambda peers: work(Company(peers)))
-    return {(type(error), str(error), error.agreed) for error in outcomes}
+    return {(type(error), str(error), is_agreed(error)) for error in outcomes}
 
 
 def test_the_error_of_one_rank_is_raised_on_all_with_its_number():

@@ -7,7 +7,7 @@ import adfs
 from adfs.agreement import require_same, require_same_rounding, require_same_versions, words
 from adfs.cli.main import build
 from adfs.cli.ranks import shared_by_ranks
-from adfs.errors import ParameterError
+from adfs.errors import ParameterError, is_agreed, is_printed_elsewhere
 from adfs.launch.peers import LEAVING, Alone
 from peers_for_tests import on_ranks, succeed
 from ranks_for_tests import ThreadNetwork
@@ -17,8 +17,8 @@ def refusals(size, work):
     """The one text that all ranks raise; only rank 0 is to print it."""
     outcomes, _ = on_ranks(size, work)
     assert {type(error) for error in outcomes} == {ParameterError}
-    assert [error.spoken_by_another for error in outcomes] == [False] + [True] * (size - 1)
-    assert all(error.agreed for error in outcomes)
+    assert [is_printed_elsewhere(error) for error in outcomes] == [False] + [True] * (size - 1)
+    assert all(is_agreed(error) for error in outcomes)
     (text,) = {str(error) for error in outcomes}
     return text
 

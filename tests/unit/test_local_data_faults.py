@@ -7,7 +7,7 @@ import os
 import numpy as np
 import pytest
 
-from adfs.errors import AdfsError, DataError, ParameterError
+from adfs.errors import AdfsError, DataError, ParameterError, is_printed_elsewhere
 from adfs.intake.local_data import load_share
 from adfs.problems import libsvm
 from peers_for_tests import local_shards, on_ranks
@@ -40,7 +40,7 @@ def refused(size, source, n_nodes=4, owner=None, loss="squared", **how):
     outcomes, _ = on_ranks(size, lambda peers: load_share(peers, source, owner, loss, **how))
     assert all(isinstance(outcome, AdfsError) for outcome in outcomes), outcomes
     assert len({str(outcome) for outcome in outcomes}) == 1
-    silent = [getattr(outcome, "spoken_by_another", False) for outcome in outcomes]
+    silent = [is_printed_elsewhere(outcome) for outcome in outcomes]
     assert silent.count(False) == 1
     return outcomes[silent.index(False)]
 

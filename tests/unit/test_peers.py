@@ -5,7 +5,14 @@ import errno
 import pytest
 
 from adfs.cli import main as cli
-from adfs.errors import CheckpointError, DataError, GraphError, ParameterError
+from adfs.errors import (
+    AllRanksRaise,
+    CheckpointError,
+    DataError,
+    GraphError,
+    ParameterError,
+    is_printed_elsewhere,
+)
 from adfs.launch.peers import Alone, agree, attempt
 from peers_for_tests import on_ranks
 
@@ -34,7 +41,7 @@ def test_the_lowest_failing_rank_speaks_for_all(failing, kind):
     for rank, error in enumerate(outcomes):
         assert type(error) is kind
         assert str(error) == f"rank {min(failing)} fell"
-        assert getattr(error, "spoken_by_another", False) == (rank != min(failing))
+        assert is_printed_elsewhere(error) == (rank != min(failing))
 
 
 def test_what_comes_first_in_the_data_is_told_first():
@@ -45,7 +52,7 @@ def test_what_comes_first_in_the_data_is_told_first():
 
     outcomes, _ = on_ranks(3, work)
     assert [str(error) for error in outcomes] == ["line 4"] * 3
-    assert [getattr(error, "spoken_by_another", False) for error in outcomes] == [True, False, True]
+    assert [is_printed_elsewhere(error) for error in outcomes] == [True, False, True]
 
 
 @pytest.mark.parametrize(
@@ -56,7 +63,7 @@ def test_failures_of_the_machine_are_told_too(error):
     for found in outcomes:
         assert isinstance(found, type(error))
         assert str(found) == str(error)
-    assert outcomes[0].spoken_by_another
+    assert is_printed_elsewhere(outcomes[0])
 
 
 def test_a_mistake_of_the_program_is_not_hidden():
@@ -76,7 +83,7 @@ def test_a_mistake_of_the_program_is_not_hidden():
 def test_the_command_is_silent_where_another_rank_speaks(
     error, code, sentence, spoken, monkeypatch, capsys
 ):
-    error.spoken_by_another = spoken
+    error.__cause__ = AllRanksRaise(0, not spoken)
     monkeypatch.setattr(cli, "_parse", lambda _: raising(error)())
     assert cli.main([]) == code
     said = capsys.readouterr().err

@@ -24,7 +24,7 @@ from adfs.cli import (
 )
 from adfs.cli.parser import Parser, leaf_of
 from adfs.cli.signals import Interrupted, Leaving
-from adfs.errors import AdfsError
+from adfs.errors import AdfsError, BeforeRanks, is_printed_elsewhere
 from adfs.kernels import compile_notice
 
 COMMANDS = (train, predict, compare, reproduce, schedule, datasets, info, completion, demo)
@@ -67,9 +67,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _complain(error: Exception, message: object, code: int) -> int:
     """One line on stderr, unless another rank of the job says it; the exit code."""
-    if getattr(error, "spoken_by_another", False):
+    if is_printed_elsewhere(error):
         return code
-    before_ranks = getattr(error, "before_ranks", False)
+    before_ranks = isinstance(error.__cause__, BeforeRanks)
     return (output.refuse if before_ranks else output.complain)(message, code)
 
 
@@ -81,8 +81,7 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     try:
         command_line = arguments[: len(arguments) - len(words)] + settings.expand(leaf, words)
     except (AdfsError, OSError) as error:
-        error.before_ranks = True  # type: ignore[union-attr]
-        raise
+        raise error from BeforeRanks()
     args, unknown = build().parse_known_args(command_line)
     if unknown:
         args.parser.error(f"unrecognized arguments: {' '.join(unknown)}")

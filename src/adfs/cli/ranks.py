@@ -5,7 +5,7 @@ import contextlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from adfs.errors import ParameterError
+from adfs.errors import BeforeRanks, ParameterError
 
 if TYPE_CHECKING:
     from adfs.launch.world import World
@@ -46,12 +46,10 @@ def check_engine(args: argparse.Namespace) -> None:
     from adfs.launch.launcher import size_by_environment
 
     if args.engine == "local" and (size_by_environment() or 1) > 1:
-        error = ParameterError(
+        raise ParameterError(
             f"{size_by_environment()} processes were started, each of which would do the whole "
             "work; add --engine mpi, or start one."
-        )
-        error.before_ranks = True  # type: ignore[attr-defined]
-        raise error
+        ) from BeforeRanks()
     if not 0 < args.timeout < float("inf"):
         raise ParameterError(f"--timeout {args.timeout:g} must be a finite number of seconds > 0.")
 

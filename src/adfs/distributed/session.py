@@ -12,9 +12,9 @@ import threading
 from collections.abc import Iterator
 
 from adfs.agreement import require_same_rounding, require_same_versions
-from adfs.errors import ParameterError
+from adfs.errors import ParameterError, is_agreed
 from adfs.launch.peers import LEAVING
-from adfs.launch.world import World, is_agreed
+from adfs.launch.world import World
 
 _worlds: list[World] = []  # at most one
 _busy = threading.Lock()

@@ -10,14 +10,11 @@ from typing import Any, TypeVar
 
 from adfs.agreement import require_same
 from adfs.estimators.options import choice
-from adfs.launch.peers import KINDS, Alone, Peers, gather_from_all
+from adfs.launch.peers import Alone, Peers, attempt, gather_from_all
 
 T = TypeVar("T")
 
 ENGINES = ("local", "mpi")
-RAISABLE: dict[str, type[Exception]] = KINDS | {
-    kind.__name__: kind for kind in (ValueError, TypeError, MemoryError, OSError, RuntimeError)
-}
 
 
 class Company:
@@ -43,18 +40,7 @@ class Company:
         Otherwise all ranks raise the error of the lowest rank that has one, with the rank's number
         before it unless all ranks say the same.
         """
-        if self.alone:
-            return work()
-        result, error = None, None
-        try:
-            result = work()
-        except Exception as failure:
-            error = failure
-        told = gather_from_all(self.peers, None if error is None else [_kind(error), str(error)])
-        failed = [rank for rank, each in enumerate(told) if each is not None]
-        if failed:
-            raise _agreed(told, failed[0]) from error
-        return result  # type: ignore[return-value]
+        return work() if self.alone else attempt(self.peers, work, (Exception,), name_rank=True)
 
     def require_same(self, what: str, way_out: str, **values: Any) -> None:
         """Refuse values that are not the same on every rank."""
@@ -75,19 +61,3 @@ def company_of(estimator: Any) -> Iterator[Company]:
 
     with session() as world:
         yield Company(Alone() if world.size == 1 else world)
-
-
-def _agreed(told: list[Any], speaker: int) -> Exception:
-    """The error that all ranks raise."""
-    kind, text = told[speaker]
-    if any(each != told[speaker] for each in told):
-        text = f"rank {speaker}: {text}"
-    error = RAISABLE[kind](text)
-    error.agreed = True  # type: ignore[attr-defined]
-    return error
-
-
-def _kind(error: Exception) -> str:
-    """The nearest of its types that can be made from a sentence."""
-    names = (kind.__name__ for kind in type(error).__mro__)
-    return next((name for name in names if name in RAISABLE), "RuntimeError")

@@ -122,7 +122,7 @@ def _load(pattern: str, node: int, n_features: int | None) -> NodeFile:
     try:
         return _load_file(shard_path(pattern, node), n_features)
     except AdfsError as error:
-        error.order = node  # type: ignore[attr-defined]
+        error.order = node
         raise
 
 

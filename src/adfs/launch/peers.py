@@ -9,16 +9,26 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NoReturn, Protocol, TypeVar
 
-from adfs.errors import AdfsError, CheckpointError, DataError, GraphError, ParameterError
+from adfs.errors import (
+    FAILURES,
+    AdfsError,
+    AllRanksRaise,
+    CheckpointError,
+    DataError,
+    GraphError,
+    ParameterError,
+)
 
 T = TypeVar("T")
 
-FAILURES = (AdfsError, CheckpointError, OSError, MemoryError)
 LEAVING = "leaves"  # what a rank says that will not come again
 KINDS: dict[str, type[Exception]] = {
     kind.__name__: kind
-    for kind in (DataError, GraphError, ParameterError, AdfsError, CheckpointError)
-}
+    for kind in (
+        DataError, GraphError, ParameterError, AdfsError, CheckpointError, ValueError, TypeError,
+        MemoryError, OSError, RuntimeError,
+    )
+}  # fmt: skip
 
 
 class Peers(Protocol):
@@ -54,18 +64,19 @@ class Alone:
         return [item]
 
 
-def agree(peers: Peers, error: Exception | None) -> None:
+def agree(peers: Peers, error: Exception | None, name_rank: bool = False) -> None:
     """Raise on every rank if any rank has an error; only one of them is to print it.
 
-    The error with the smallest ``order`` is raised (an attribute that says how early the local
-    engine would have met it, 0 where missing), that of the lowest rank among equals. On all ranks
-    but the one that met it, ``spoken_by_another`` is true.
+    The error with the smallest ``order`` is raised, that of the lowest rank among equals; on the
+    other ranks one of the same kind and text. Its cause is `AllRanksRaise`.
 
     Parameters
     ----------
     peers : Peers
     error : Exception or None
-        An `AdfsError`, `CheckpointError`, ``OSError`` or ``MemoryError`` of this rank.
+        Of this rank.
+    name_rank : bool
+        Put the number of the rank before the text, unless all ranks say the same.
 
     Examples
     --------
@@ -75,22 +86,22 @@ def agree(peers: Peers, error: Exception | None) -> None:
         ...
     adfs.errors.DataError: part-3.txt is empty; add a row.
     """
-    told = peers.gather(None if error is None else _told(error))
+    told = gather_from_all(peers, None if error is None else _told(error))
     failed = [(told[rank]["order"], rank) for rank in range(peers.size) if told[rank] is not None]
     if not failed:
         return
     speaker = min(failed)[1]
-    if speaker == peers.rank and error is not None:
-        error.agreed = True  # type: ignore[attr-defined]
-        raise error
-    raise _heard(told[speaker])
+    cause = AllRanksRaise(speaker, speaker == peers.rank)
+    if name_rank and any(each != told[speaker] for each in told):
+        raise _heard(
+            {**told[speaker], "text": f"rank {speaker}: {told[speaker]['text']}"}
+        ) from cause
+    raise (error if speaker == peers.rank and error else _heard(told[speaker])) from cause
 
 
 def refuse_together(peers: Peers, error: Exception) -> NoReturn:
     """Raise an error that every rank has found from the same facts; rank 0 is to print it."""
-    error.agreed = True  # type: ignore[attr-defined]
-    error.spoken_by_another = peers.rank > 0  # type: ignore[attr-defined]
-    raise error
+    raise error from AllRanksRaise(0, peers.rank == 0)
 
 
 def gather_from_all(peers: Peers, item: Any) -> list[Any]:
@@ -99,12 +110,16 @@ def gather_from_all(peers: Peers, item: Any) -> list[Any]:
     gone = [rank for rank, each in enumerate(told) if isinstance(each, str) and each == LEAVING]
     if gone:
         error = ParameterError(f"Rank {gone[0]} has ended: there is no fit with it.")
-        error.agreed = True  # type: ignore[attr-defined]
-        raise error
+        raise error from AllRanksRaise(gone[0], True)
     return told
 
 
-def attempt(peers: Peers, work: Callable[[], T]) -> T:
+def attempt(
+    peers: Peers,
+    work: Callable[[], T],
+    catching: tuple[type[Exception], ...] = FAILURES,
+    name_rank: bool = False,
+) -> T:
     """The result of some local work, once it is known to have succeeded on every rank.
 
     Examples
@@ -115,17 +130,17 @@ def attempt(peers: Peers, work: Callable[[], T]) -> T:
     result, error = None, None
     try:
         result = work()
-    except FAILURES as failure:
+    except catching as failure:
         error = failure
-    agree(peers, error)
+    agree(peers, error, name_rank)
     return result  # type: ignore[return-value]
 
 
 def _told(error: Exception) -> dict[str, Any]:
-    """An error as plain values."""
+    """An error as plain values: the nearest of its types that can be made from a text."""
     kinds = (kind.__name__ for kind in type(error).__mro__)
     told: dict[str, Any] = {
-        "kind": next((name for name in kinds if name in KINDS), None),
+        "kind": next((name for name in kinds if name in KINDS), "RuntimeError"),
         "text": str(error),
         "order": int(getattr(error, "order", 0)),
     }
@@ -135,15 +150,10 @@ def _told(error: Exception) -> dict[str, Any]:
 
 
 def _heard(told: dict[str, Any]) -> Exception:
-    """The error that another rank met, and will print."""
-    if told["kind"] is not None:
-        error: Exception = KINDS[told["kind"]](told["text"])
-    elif "system" in told:
-        error = OSError(*told["system"])
-    else:
-        error = MemoryError(told["text"])
-    error.spoken_by_another = True  # type: ignore[attr-defined]
-    return error
+    """The error that another rank met."""
+    if told["kind"] == "OSError" and told["text"].startswith("[Errno"):
+        return OSError(*told["system"])
+    return KINDS[told["kind"]](told["text"])
 
 
 def _text(filename: Any) -> str | None:

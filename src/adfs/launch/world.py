@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from adfs.errors import AdfsError, CheckpointError, ParameterError
+from adfs.errors import AdfsError, AllRanksRaise, CheckpointError, ParameterError, is_agreed
 from adfs.launch.casualty import sentence, who
 from adfs.launch.envelope import pack, unpack
 from adfs.launch.launcher import end_job, rank_by_environment
@@ -74,8 +74,7 @@ class World:
         try:
             mpi = start_mpi()
         except ParameterError as error:
-            error.spoken_by_another = bool(rank_by_environment())  # type: ignore[attr-defined]
-            raise
+            raise error from AllRanksRaise(0, not rank_by_environment())
         return cls(mpi, Watch() if watch is None else watch)
 
     def gather(self, item: Any) -> list[Any]:
@@ -173,11 +172,6 @@ def _exit_code(stop: BaseException) -> int:
     if isinstance(stop, SystemExit):
         return stop.code if isinstance(stop.code, int) else FAILED
     return 128 + int(getattr(stop, "number", signal.SIGINT))
-
-
-def is_agreed(error: BaseException) -> bool:
-    """Whether all ranks know of the error (`adfs.launch.peers.agree`), so that all leave."""
-    return bool(getattr(error, "agreed", False) or getattr(error, "spoken_by_another", False))
 
 
 def give_way() -> None:
