@@ -257,7 +257,10 @@ class Network:
 
     def ask(self, ask: Ask) -> Answer:
         """The answer, waited for."""
-        answers, found = self.answers(ask), list[Answer]()
+        return self._awaited(self.answers(ask))
+
+    def _awaited(self, answers: Iterator[Answer | None]) -> Answer:
+        found: list[Answer] = []
 
         def there() -> bool:
             answer = next(answers)
@@ -265,8 +268,15 @@ class Network:
                 found.append(answer)
             return answer is not None
 
-        self.wait(there, lambda: "the other ranks' part of a sum")
+        self._await(there, "the other ranks' part of a sum")
         return found[0]
+
+    def _await(self, there: Callable[[], bool], what: str) -> None:
+        """Wait inside a round; what the first poll takes is this process's own work."""
+        if not there():
+            started = time.perf_counter()
+            self.wait(there, lambda: what)
+            self.waited += time.perf_counter() - started
 
     def run(self, steps: Steps[T]) -> T:
         """The result of work that asks for sums, each waited for."""

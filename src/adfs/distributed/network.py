@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn
 
@@ -19,7 +18,7 @@ from adfs.kernels import network as kernel
 from adfs.launch.casualty import sentence
 from adfs.launch.peers import agree, gather_from_all
 from adfs.launch.world import World
-from adfs.network import Answer, Ask, Block, Callback, Matrix, Network, Numbers, TreeSum, Vector
+from adfs.network import Answer, Block, Callback, Matrix, Network, Numbers, TreeSum, Vector
 
 GATHERED = 4_096  # numbers of all processes together, up to which everybody gets all of them
 ROWS = 0  # tag of neighbours' rows
@@ -179,34 +178,13 @@ class MpiNetwork(Network):
 
     def _answer_kernel(self, kind: int, rows: Matrix) -> None:
         """Called from inside a compiled round; an error here ends the job."""
-        started = time.perf_counter()
         try:
             if kind == kernel.SUM:
-                rows[0] = self._wait_for(self._combined(rows.shape[1], list(rows), _NO_VALUES))
+                rows[0] = self._awaited(self._combined(rows.shape[1], list(rows), _NO_VALUES)).total
             else:
                 self.neighbours(rows)
         except BaseException as error:  # a second Ctrl-C, too: compiled code cannot pass it on
             self.world.__exit__(type(error), error, error.__traceback__)
-        self.waited += time.perf_counter() - started
-
-    def _wait_for(self, answers: Iterator[Answer | None]) -> Vector:
-        found: list[Answer] = []
-
-        def there() -> bool:
-            answer = next(answers)
-            if answer is not None:
-                found.append(answer)
-            return answer is not None
-
-        self.wait(there, lambda: "the other ranks' part of a sum")
-        return found[0].total
-
-    def ask(self, ask: Ask) -> Answer:
-        """The answer, waited for."""
-        started = time.perf_counter()
-        answer = super().ask(ask)
-        self.waited += time.perf_counter() - started
-        return answer
 
     def neighbours(self, rows: Matrix) -> None:
         """Fill the rows of neighbours on other ranks."""
@@ -225,7 +203,6 @@ class MpiNetwork(Network):
 
     def exchange(self, edge: int, outgoing: Vector) -> Vector:
         """Swap a row with the far end of an edge."""
-        started = time.perf_counter()
         k, l = self.topology.edges[edge].tolist()
         rank = int(self.rank_of[l] if self.rank_of[k] == self.rank else self.rank_of[k])
         incoming, sent = np.empty_like(outgoing), np.ascontiguousarray(outgoing)
@@ -233,12 +210,11 @@ class MpiNetwork(Network):
         requests = [comm.Irecv(incoming, rank, 1 + edge), comm.Isend(sent, rank, 1 + edge)]
         self.bytes_sent += sent.nbytes
         self._wait_all(requests, f"a message over the edge between nodes {k} and {l}")
-        self.waited += time.perf_counter() - started
         return incoming
 
     def _wait_all(self, requests: list[Any], what: str) -> None:
         test = self.world.mpi.Request.Testall
-        self.wait(lambda: bool(test(requests)), lambda: what)
+        self._await(lambda: bool(test(requests)), what)
 
     # Heartbeats, messages of queues, and what the first rank is given.
 
