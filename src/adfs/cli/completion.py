@@ -94,7 +94,7 @@ def script(parser: Parser, shell: str) -> str:
 
 
 def _algorithms() -> list[str]:
-    """Names of the registry; imported here because it takes seconds that ``--help`` has not."""
+    """Names of the registry, imported only now: ``adfs --help`` does without NumPy and Numba."""
     from adfs.algorithms import registered  # noqa: F401  (fills the registry)
     from adfs.algorithms.base import REGISTRY
 
