@@ -7,6 +7,7 @@ import sys
 import pytest
 
 import adfs as package
+from adfs.algorithms.names import NAMES
 from adfs.cli import completion, options
 from adfs.cli.main import build
 from adfs.graphs import naming
@@ -42,6 +43,7 @@ def tab(adfs, home):
 
 
 def test_names_written_out_are_those_of_the_registries():
+    assert list(NAMES) == package.algorithms()
     assert set(completion.GRAPHS) == set(naming.FAMILIES)
     assert set(completion.DATASETS) == set(DATASETS)
 

@@ -139,8 +139,7 @@ def test_hidden_flags_are_never_suggested_and_positions_are_no_flags():
 
 
 @pytest.mark.parametrize(
-    "words",
-    [["--help"], ["--version"], ["completion", "--help"], ["compare", "--help"], ["trian"]],
+    "words", [["--help"], ["--version"], ["completion", "bash"], ["compare", "--help"], ["trian"]]
 )
 def test_words_about_the_command_line_import_no_arithmetic(words):
     code = (

@@ -3,6 +3,7 @@
 import argparse
 from typing import Any
 
+from adfs.algorithms.names import NAMES
 from adfs.cli import output
 from adfs.cli.parser import Parser, add_command, leaves
 from adfs.errors import ParameterError
@@ -84,29 +85,20 @@ def script(parser: Parser, shell: str) -> str:
         raise ParameterError(
             "completion needs shtab, which is not installed; run pip install shtab."
         ) from None
-    algorithms = _algorithms()
     for leaf in leaves(parser):
         for action in leaf._actions:
-            _say_what_completes(action, shtab, algorithms)
-    text = PREAMBLE[shell].replace("NAMES", " ".join(algorithms))
+            _say_what_completes(action, shtab)
+    text = PREAMBLE[shell].replace("NAMES", " ".join(NAMES))
     preamble: Any = {shell: text.replace("SETS", " ".join(DATASETS))}
     return str(shtab.complete(parser, shell=shell, preamble=preamble)) + "\n"
 
 
-def _algorithms() -> list[str]:
-    """Names of the registry, imported only now: ``adfs --help`` does without NumPy and Numba."""
-    from adfs.algorithms import registered  # noqa: F401  (fills the registry)
-    from adfs.algorithms.base import REGISTRY
-
-    return sorted(REGISTRY)
-
-
-def _say_what_completes(action: Any, shtab: Any, algorithms: list[str]) -> None:
+def _say_what_completes(action: Any, shtab: Any) -> None:
     """Names for names, files for files; the parsers themselves need not know."""
     if action.dest == "algorithms":
         action.complete = dict.fromkeys(SHELLS, "_adfs_names")
     elif action.dest == "algorithm":
-        action.choices = ("auto", *algorithms)
+        action.choices = ("auto", *NAMES)
     elif action.dest == "graph":
         action.choices = GRAPHS
     elif action.metavar == "NAME" and not action.option_strings:
