@@ -127,6 +127,8 @@ def _without_blocks(page):
 
 def commands(block):
     """Arguments of every ``adfs`` command in a shell block, whoever starts it."""
+    if block.language not in SHELL:
+        return []
     text = block.text.replace("\\\n", " ")
     found = []
     for line in text.splitlines():

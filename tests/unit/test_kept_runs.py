@@ -168,6 +168,15 @@ def test_a_folder_that_another_run_writes_to_is_refused(tmp_path):
     assert refused
 
 
+def test_a_run_that_was_refused_does_not_keep_the_folder(tmp_path):
+    problem = make("logistic")
+    first = adfs.solve(problem, checkpoints=Checkpoints(tmp_path, 500))
+    with pytest.raises(ParameterError, match="add --resume"):
+        adfs.solve(problem, checkpoints=Checkpoints(tmp_path, 500))
+    again = adfs.solve(problem, checkpoints=Checkpoints(tmp_path, 500, resume=True))
+    assert again.thetas.tobytes() == first.thetas.tobytes()
+
+
 def test_a_disk_that_refuses_costs_the_checkpoint_not_the_run(tmp_path, monkeypatch):
     problem, told = make("logistic"), []
 

@@ -49,7 +49,7 @@ from adfs.threads import one_blas_thread
 
 MOST_FEATURES = 2000
 BLOCK = 4  # evaluations between two looks at limits and signals
-RHO = 0.1  # sizes budgets only: far from the optimum there is no rate, near it there is no need
+RHO = 0.1  # only sets the default iteration limit: far from the optimum there is no rate
 MORE, LESS = 8.0, 4.0  # damping after a step that failed, and after one that did not
 EPSILON = float(np.finfo(np.float64).eps)
 
@@ -104,7 +104,7 @@ class NewtonParameters:
             Fact("h", most, part),
             Fact("rounds", self.rounds, "of communication an evaluation: 2 (diameter + d)"),
             Fact("numbers", self.numbers, "summed: d (d + 1) / 2 + d + 1"),
-            Fact("rho", RHO, "sizes budgets, is no theorem"),
+            Fact("rho", RHO, "heuristic: only sets the default iteration limit"),
         ]
         return Description("Newton's method over an all-reduce", facts)
 
@@ -250,7 +250,7 @@ def prepare(problem: Problem, setting: Setting) -> Method:
       h         0.0964199    a sample's part of the Hessian in proximal steps; least 0.0964
       rounds    6            of communication an evaluation: 2 (diameter + d)
       numbers   6            summed: d (d + 1) / 2 + d + 1
-      rho       0.1          sizes budgets, is no theorem
+      rho       0.1          heuristic: only sets the default iteration limit
     """
     require_smooth("newton", problem)
     rule_of("newton", setting, ("theory", "tuned"))

@@ -70,8 +70,8 @@ def add_files(parser: argparse.ArgumentParser) -> None:
         "--checkpoint-every",
         type=Whole(1),
         metavar="N",
-        help="events, or units of time under --schedule poisson, between two checkpoints (default: "
-        "ten passes, at least 5,000,000)",
+        help="events or rounds, or units of time under --schedule poisson, between two checkpoints "
+        "(default: ten passes over the samples, at least 5,000,000 sample steps)",
     )
     group.add_argument(
         "--resume", action="store_true", help="go on from the newest whole checkpoint, if any"

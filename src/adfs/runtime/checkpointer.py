@@ -167,8 +167,12 @@ def open_checkpoints(
     store = Store(wanted.folder, identity, network.rank, network.size)
     network.attempt(store.open)
     network.attempt(lambda: store.lock() if network.rank == 0 else None)
-    if not wanted.resume:
-        network.attempt(lambda: _require_new(store, problem.nodes))
+    try:
+        if not wanted.resume:
+            network.attempt(lambda: _require_new(store, problem.nodes))
+    except BaseException:
+        store.unlock()
+        raise
     every = wanted.interval(problem.n_samples, method.work)
     return Checkpointer(store, problem, every, wanted.complain)
 

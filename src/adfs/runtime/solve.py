@@ -238,9 +238,9 @@ def run(
     if options.checkpoints is not None:
         checkpointer = open_checkpoints(options.checkpoints, problem, name, setting, start, method)
         stepper.keeps_tally = True
-        if options.checkpoints.resume:
-            resumed, seconds = _resume(options.checkpoints, checkpointer, stepper, course)
     try:
+        if checkpointer is not None and options.checkpoints and options.checkpoints.resume:
+            resumed, seconds = _resume(options.checkpoints, checkpointer, stepper, course)
         spans = Spans(options.keep_spans, network.clock)
         heartbeat = Heartbeat(network, _beat(problem, method))
         loop = Loop(

@@ -192,7 +192,7 @@ class NonSmoothParameters:
 
     @property
     def rho(self) -> float:
-        """A rate that sizes budgets and is no theorem: for a factor e, 500 visits to a sample."""
+        """Heuristic, only sets the default iteration limit: for a factor e, 500 visits per sample."""
         return min(LARGEST_RHO, self.p_least / VISITS_PER_EFOLD)
 
     def make_clock(self, delays: "Delays", kind: str) -> Clock:
