@@ -58,7 +58,7 @@ class LbfgsParameters:
 
     def description(self) -> Description:
         """Every number, and what it is."""
-        rate = "4 sqrt(sigma / L), at most 1/2: heuristic: only sets the default iteration limit"
+        rate = "4 sqrt(sigma / L), at most 1/2; only sets the default iteration limit"
         facts = [
             Fact("memory", self.memory, "pairs (s, y) kept"),
             Fact("L", self.smoothness,
@@ -194,7 +194,7 @@ def prepare(problem: Problem, setting: Setting) -> Method:
       L         2.5          sum_i (sigma_i + lambda_max(B_i)); the first step is 1 / L
       sigma     2            sum_i sigma_i
       rounds    1            of communication an evaluation: the diameter
-      rho       0.5          4 sqrt(sigma / L), at most 1/2: heuristic: only sets the default iteration limit
+      rho       0.5          4 sqrt(sigma / L), at most 1/2; only sets the default iteration limit
     """
     require_smooth("lbfgs", problem)
     rule_of("lbfgs", setting, ("theory", "tuned"))

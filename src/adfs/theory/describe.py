@@ -105,7 +105,7 @@ def describe_non_smooth(chosen: "NonSmoothParameters") -> Description:
         Fact("A_0", chosen.start, "3 / (S p_R)^2; the dual gap falls as 1 / A_t", "3 / (S p_R)²",
              meaning="start of A_t; Theorem 4: the dual gap falls as 1 / A_t, "
              "and A_t ≥ t² / (4 S²)"),
-        Fact("rho", chosen.rho, "p_R / 500 or less: heuristic: only sets the default iteration limit",
+        Fact("rho", chosen.rho, "p_R / 500 or less; only sets the default iteration limit",
              "p_R / 500 or less", "ρ", "heuristic: only sets the default iteration limit"),
     ]  # fmt: skip
     return Description(

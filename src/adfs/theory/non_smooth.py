@@ -192,7 +192,7 @@ class NonSmoothParameters:
 
     @property
     def rho(self) -> float:
-        """Heuristic, only sets the default iteration limit: for a factor e, 500 visits per sample."""
+        """Only sets the default iteration limit: 500 visits per sample for a factor e."""
         return min(LARGEST_RHO, self.p_least / VISITS_PER_EFOLD)
 
     def make_clock(self, delays: "Delays", kind: str) -> Clock:
