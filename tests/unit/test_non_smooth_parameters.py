@@ -229,5 +229,11 @@ def test_parameters_given_to_solve_are_those_that_run():
 
 def test_they_explain_themselves():
     text = str(adfs.NonSmoothParameters.choose(make_case("grid:2x2", "hinge").problem))
-    for word in ("NS-ADFS parameters (tuned) on grid:2x2", "p_comm", "A_0", "binds", "no theorem"):
+    for word in (
+        "NS-ADFS parameters (tuned) on grid:2x2",
+        "p_comm",
+        "A_0",
+        "binds",
+        "iteration limit",
+    ):
         assert word in text
