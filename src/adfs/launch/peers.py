@@ -86,6 +86,10 @@ def agree(peers: Peers, error: Exception | None, name_rank: bool = False) -> Non
         ...
     adfs.errors.DataError: part-3.txt is empty; add a row.
     """
+    if peers.size == 1:
+        if error is not None:
+            raise error
+        return
     told = gather_from_all(peers, None if error is None else _told(error))
     failed = [(told[rank]["order"], rank) for rank in range(peers.size) if told[rank] is not None]
     if not failed:
@@ -121,6 +125,8 @@ def attempt(
     name_rank: bool = False,
 ) -> T:
     """The result of some local work, once it is known to have succeeded on every rank.
+
+    Of a process alone errors stay as they are.
 
     Examples
     --------
