@@ -293,3 +293,15 @@ def test_a_smooth_loss_is_sent_to_the_linear_rate(name, loss):
     sentence = f"'{name}' is for the losses hinge, absolute and '{loss}' is smooth; choose.* adfs"
     with pytest.raises(ParameterError, match=sentence):
         get_algorithm(name)(make_case("path:2", loss).problem, Setting())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_shared_number_of_a_checkpoint_is_taken_back(name):
+    algorithm = make(name)[0].algorithm
+    state = algorithm.init()
+    stored = {key: array + 1 for key, array in algorithm.arrays(state).shared.items()}
+    algorithm.restore(state, {key: array.copy() for key, array in stored.items()})
+    restored = algorithm.arrays(state).shared
+    assert restored.keys() == stored.keys()
+    for key, array in stored.items():
+        np.testing.assert_array_equal(restored[key], array)

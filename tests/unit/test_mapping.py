@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import adfs
-from adfs.distributed.mapping import MAPPINGS, Mapping, map_nodes
+from adfs.distributed.mapping import MAPPINGS, map_nodes
 from adfs.errors import ParameterError
+from adfs.network import Network
 
 GRAPHS = (
     "single", "path:2", "ring:7", "star:9", "grid:4x4", "grid:3x5", "complete:6", "torus:4x4",
@@ -70,10 +71,11 @@ def test_a_mapping_is_the_same_on_every_rank():
 
 
 def test_numbers_on_a_rank_are_places_in_its_list_of_nodes():
-    mapping = Mapping(np.array([1, 0, 1, 2, 0]), 3)
-    assert [mapping.nodes(rank).tolist() for rank in range(3)] == [[1, 4], [0, 2], [3]]
-    assert mapping.here(0).tolist() == [-1, 0, -1, -1, 1]
-    assert mapping.here(1).tolist() == [0, -1, 1, -1, -1]
+    rank_of = np.array([1, 0, 1, 2, 0])
+    ranks = [Network(adfs.Topology.ring(5), rank, rank_of) for rank in range(3)]
+    assert [network.nodes.tolist() for network in ranks] == [[1, 4], [0, 2], [3]]
+    assert ranks[0].here.tolist() == [-1, 0, -1, -1, 1]
+    assert ranks[1].here.tolist() == [0, -1, 1, -1, -1]
 
 
 @pytest.mark.parametrize("how", MAPPINGS)

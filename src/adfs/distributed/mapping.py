@@ -17,17 +17,6 @@ class Mapping(NamedTuple):
     rank_of: NDArray[np.int64]
     size: int
 
-    def nodes(self, rank: int) -> NDArray[np.int64]:
-        """Nodes of a rank in ascending order; their numbers on that rank are 0, 1, ..."""
-        return np.flatnonzero(self.rank_of == rank)
-
-    def here(self, rank: int) -> NDArray[np.int64]:
-        """The number of each node on a rank, -1 where it is elsewhere."""
-        here = np.full(len(self.rank_of), -1, np.int64)
-        own = self.nodes(rank)
-        here[own] = np.arange(len(own))
-        return here
-
     def cut(self, topology: Topology) -> int:
         """Number of edges between two ranks."""
         ends = self.rank_of[topology.edges]
