@@ -1,15 +1,11 @@
-# Verbs of this project; CI calls the same ones (INTERFACES: commands on a fresh checkout).
+# Verbs of this project; CI calls the same ones.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 DATA := $(abspath ../shared/data)
 export ADFS_DATA ?= $(if $(wildcard $(DATA)),$(DATA),)
 
-# Kernels as plain Python: what the compiler hides (wrong types, out-of-bounds) shows here.
-UNCOMPILED := $(addprefix tests/unit/test_,$(addsuffix .py,losses prox rows sampling certificates \
-	primal_prox minibatch gossip dual_gradient pairs_clock apcg))
-
-.PHONY: demo test check docs bench figures clean
+.PHONY: demo quick test soak check docs bench figures fuzz clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -23,17 +19,38 @@ $(VENV)/.dev: pyproject.toml | $(BIN)/python
 	touch $@ $(VENV)/.demo
 
 demo: $(VENV)/.demo
-	$(BIN)/python -m adfs demo --out demo-out
+	$(BIN)/python examples/demo.py demo-out
 
+# Tests in three lanes (tests/conftest.py says which test is in which): under 90 seconds and under
+# 10 minutes on two cores once the kernels are compiled, and as long as it takes.
+PYTEST := $(BIN)/python -m pytest -n 2
+
+quick: $(VENV)/.dev
+	$(PYTEST) --dist worksteal -m quick tests/contracts tests/theorems tests/unit
+
+# First some tests with kernels as plain Python: what the compiler hides (wrong types, indices out
+# of bounds) is an error there. Files in their order: sorted by numbers of tests, the few tests that
+# take longest would be last, with one core idle.
 test: $(VENV)/.dev
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 $(UNCOMPILED)
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	NUMBA_DISABLE_JIT=1 $(PYTEST) --dist worksteal -m "uncompiled and not soak" tests/unit
+	$(PYTEST) --dist loadfile --no-loadscope-reorder
+
+soak: $(VENV)/.dev
+	NUMBA_DISABLE_JIT=1 $(PYTEST) --dist worksteal -m uncompiled tests/unit
+	$(PYTEST) --dist loadfile --no-loadscope-reorder -m soak
+	$(MAKE) fuzz SECONDS=600
 
 check: $(VENV)/.dev
-	$(BIN)/ruff check src tests benchmarks integrations docs/conf.py
-	$(BIN)/ruff format --check src tests benchmarks integrations docs/conf.py
+	$(BIN)/ruff check src tests benchmarks integrations examples docs/conf.py
+	$(BIN)/ruff format --check src tests benchmarks integrations examples docs/conf.py
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# New inputs for readers, commands and runs, for so many seconds; failures go to fuzz-out/.
+SECONDS ?= 60
+SEED ?= 0
+fuzz: $(VENV)/.dev
+	PYTHONPATH=tests $(BIN)/python -m fuzz --seconds $(SECONDS) --seed $(SEED)
 
 docs: $(VENV)/.dev
 	$(BIN)/python -m sphinx -q -W --keep-going -n -b html -d docs-out/.doctrees docs docs-out
@@ -49,4 +66,4 @@ figures: $(VENV)/.demo
 	$(BIN)/python -m adfs reproduce all --out figures-out $(if $(ADFS_DATA),,--quick)
 
 clean:
-	rm -rf $(VENV) demo-out docs-out figures-out bench-out build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) demo-out examples/demo-out docs-out docs/api docs/gallery figures-out bench-out fuzz-out build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache

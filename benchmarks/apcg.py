@@ -140,7 +140,7 @@ def setting_up(sizes=(2_000, 4_000, 8_000, 16_000)):
     table = []
     for n in sizes:
         K = sp.random_array(
-            (2 * n, n), density=10 / n, rng=np.random.default_rng(0), format="csr"
+            (2 * n, n), density=10 / n, random_state=np.random.default_rng(0), format="csr"
         )  # fmt: skip
         side = int(np.sqrt(n))
         line = sp.diags_array([-np.ones(side - 1)] * 2, offsets=[-1, 1]) + 2.1 * sp.eye_array(side)

@@ -22,11 +22,19 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import numpy as np
-import on_ranks
+from common import (
+    ONE_THREAD,
+    busy_cores,
+    machine,
+    print_head,
+    print_row,
+    rank_command,
+    wait_until_quiet,
+    write_record,
+)
 
 WORKER = Path(__file__).with_name("before_after_worker.py")
 SIDES = ("old", "new", "control")
@@ -36,13 +44,13 @@ SECONDS = 0.08  # a timed call, about
 TURNS_OF_A_LIFE = 3  # after which all processes are replaced
 CALLS = 3  # timed calls of a turn, of which the least counts: disturbances only ever add
 RANK_SAMPLES, RANK_EVENTS, RANK_NODES = 200_000, 4_000_000, 4
-PATIENCE = 10.0  # seconds to wait for other work on this machine, before ranks start
+LONGEST_WAIT = 10.0  # seconds to wait for other work on this machine, before ranks start
 STOPPED = 3  # exit code of a training that ends at --max-iter
 
 
 def environment_of(side):
     """One thread for BLAS; ``PYTHONPATH`` is only for the new code."""
-    environment = os.environ | on_ranks.ONE_THREAD
+    environment = os.environ | ONE_THREAD
     if side != "new":
         environment.pop("PYTHONPATH", None)
     return environment
@@ -79,16 +87,13 @@ class Side:
 
     def train(self, n_ranks, path):
         """Seconds in the loop of a training, each rank bound to a core of its own."""
-        cores = sorted(os.sched_getaffinity(0))
         words = [
             self.python, "-m", "adfs", "train", path, "--json", "--engine", "mpi", "--quiet",
             "--algorithm", "adfs", "--parameters", "paper", "--nodes", str(RANK_NODES), "--tol",
             "1e-300", "--max-iter", str(RANK_EVENTS), "--evaluate-every", str(10 * RANK_EVENTS),
+            "--sigma", "1",
         ]  # fmt: skip
-        command = [str(self.mpiexec)]
-        for rank in range(n_ranks):
-            bound = ["taskset", "-c", str(cores[rank % len(cores)])]
-            command += [":"] * (rank > 0) + ["-n", "1", *bound, *words]
+        command = rank_command(self.mpiexec, n_ranks, *words)
         done = subprocess.run(
             command, capture_output=True, text=True, env=environment_of(self.name),
             cwd=Path(path).parent, stdin=subprocess.DEVNULL, check=False,
@@ -187,7 +192,7 @@ def measure_ranks(sides, turns):
         sides["old"].ask("save", path=path, n_samples=RANK_SAMPLES)
 
         def train(name):
-            on_ranks.wait_until_quiet(PATIENCE)
+            wait_until_quiet(LONGEST_WAIT)
             return [sides[name].train(n_ranks, path) for n_ranks in (1, 2)]
 
         pairs = take_turns(train, range(turns))
@@ -210,7 +215,7 @@ def show(row):
 
     cells = [row["name"], *(amount(row, side) for side in ("old", "new")), quartiles(row["ratio"]),
              quartiles(row["control"]), f"{row['limit']:.2f}", row["verdict"]]  # fmt: skip
-    print("| " + " | ".join(cells) + " |", flush=True)
+    print_row(*cells)
 
 
 def amount(row, side):
@@ -224,14 +229,9 @@ def amount(row, side):
 
 
 def provenance(sides):
-    """What a number means nothing without."""
+    """The machine and both versions of the code, as a dict for JSON."""
     abouts = {name: side.ask("about") for name, side in sides.items()}  # waits until all are there
-    lines = Path("/proc/cpuinfo").read_text().splitlines()
-    cpu = [line.split(":")[1].strip() for line in lines if line.startswith("model name")]
-    return {
-        "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "cpu": cpu[0] if cpu else None,
-        "cores": os.cpu_count(), "busy_cores": on_ranks.busy_cores(), "seed": 0, **abouts,
-    }  # fmt: skip
+    return {**machine(), "busy_cores": busy_cores(), **abouts}
 
 
 def run(pythons, options):
@@ -242,8 +242,8 @@ def run(pythons, options):
         about = record["provenance"][name]
         print(f"{name}: {about['commit']}, {about['source']}, {about['versions']}")
     print(f"{record['provenance']['cpu']}, {record['provenance']['busy_cores']:.2f} cores in use")
-    print("| what | old | new | new/old (quartiles) | old/old (quartiles) | limit | verdict |\n|"
-          + "---|" * 7, flush=True)  # fmt: skip
+    print_head("what", "old", "new", "new/old (quartiles)", "old/old (quartiles)", "limit",
+               "verdict")  # fmt: skip
     tasks = [task for task in record["provenance"]["old"]["tasks"] if options.only in task]
     rows = measure_all(pythons, tasks, options.turns, options.seconds) if tasks else []
     for row in rows:
@@ -281,7 +281,7 @@ def main():
     pythons = {"old": options.old, "new": options.new, "control": options.old}
     record = run(pythons, options)
     if options.json:
-        Path(options.json).write_text(json.dumps(record, indent=1))
+        write_record(options.json, record)
     return int(any(row["verdict"] == "slower" for row in record["rows"]))
 
 

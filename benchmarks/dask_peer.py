@@ -71,15 +71,14 @@ def ladder(X, y, sigma, solver, judge, options):
 def judged_by(X, y, sigma):
     """Our measures of a model: relative suboptimality and relative duality gap."""
     import adfs
-    from adfs.problems.certificates import certify
+    from adfs.problem.certificate import certify, relative
 
     problem = adfs.Problem([(X, y)], sigma=sigma)
     goal = problem.optimum().objective
 
     def judge(theta):
         found = certify(problem, theta)
-        error = float((found.objective - goal) / max(1.0, abs(goal)))
-        return {"error": error, "gap": found.relative_gap}
+        return {"error": relative(found.objective - goal, goal), "gap": found.relative_gap}
 
     return judge
 
@@ -89,7 +88,7 @@ def main(options):
     import dask.array as da
     from dask.distributed import Client, LocalCluster, wait
 
-    from adfs.problems.files import load_data
+    from adfs.data.files import load_data
 
     sigma = options.sigma
     X, y = load_data(options.path)

@@ -7,11 +7,11 @@ from numba import njit
 
 import adfs
 from adfs.algorithms.adfs import Adfs
+from adfs.data.generators import higgs_like
 from adfs.kernels import rows
-from adfs.problems.generators import higgs_like
 from adfs.schedule.clock import Clock
 from adfs.schedule.delays import Delays
-from adfs.schedule.law import Drawer
+from adfs.schedule.sampling_law import Drawer
 
 BLOCK = 1 << 14
 AHEAD = 12

@@ -9,9 +9,9 @@ matplotlib.use("Agg")
 
 from matplotlib import pyplot as plt
 
-from adfs.plots.timeline import draw_timeline
 from adfs.schedule.schedule import Schedule
 from adfs.schedule.timeline import intervals
+from adfs.study.plots.timeline_plot import draw_timeline
 
 NAMES = "ABCD"
 EDGES = [(0, 2), (1, 3), (0, 1), (2, 3)]

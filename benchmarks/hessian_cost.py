@@ -18,9 +18,9 @@ import scipy.sparse as sp
 import adfs
 from adfs.algorithms import newton
 from adfs.algorithms.adfs import Adfs
-from adfs.problems.certificates import certify
-from adfs.problems.optimum import add_outer_products, curvatures
-from adfs.schedule.law import Drawer
+from adfs.problem.certificate import certify
+from adfs.problem.optimum import add_outer_products, curvatures
+from adfs.schedule.sampling_law import Drawer
 from adfs.threads import one_blas_thread
 
 N_SAMPLES = 10_000

@@ -5,9 +5,9 @@ import sys
 
 BASE = "import numpy as np, adfs\n"
 LOAD = """
-from adfs.problems.partition import partition
-from adfs.problems.finite_sum import Problem
-from adfs.runtime.solve import solve
+from adfs.data.partition import partition
+from adfs.problem.finite_sum import Problem
+from adfs.solver import solve
 from adfs.theory.parameters import Parameters
 from adfs.schedule.schedule import Schedule
 from adfs.graphs.topology import Topology

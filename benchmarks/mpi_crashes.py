@@ -34,7 +34,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 import numpy as np
 
 from adfs.storage import temporary_of
-from crashes_for_tests import (
+from support.crashes import (
     CHECKPOINT,
     N_EVENTS,
     Plan,
@@ -88,7 +88,7 @@ def command(size, *arguments):
     beside = Path(sys.executable).with_name("mpiexec")
     launcher = str(beside) if beside.exists() else shutil.which("mpiexec")
     if launcher is None:
-        sys.exit("needs mpiexec: pip install 'adfs[mpi]'")
+        sys.exit("needs mpiexec: pip install '.[mpi]'")
     return [launcher, "-n", str(size), sys.executable, *map(str, arguments)]
 
 
@@ -122,19 +122,20 @@ def kill_and_resume(seed, home):
         run = Runs(command, home, Path(folder), plan.loss, plan.schedule)
         job = run.start(plan.size)
         hit = (crash_while_saving if phase == "saving" else crash)(plan, job, run.kept)
-        code, _, err, seconds = job.end()
+        code, out, err, seconds = job.end()
         if code == 3 and (not hit or phase == "end"):  # the end of its budget: killed too late
             return None
         if not hit:
             sys.exit(f"seed {seed}: the run failed before it was killed:\n{err}")
+        over = was_over(run, out)
         left, at, torn = len(job.leftovers()), positions(run.kept), half_written(run.kept)
         resumed, told, same = run.resume(plan.resumed_by)
     share = 1.0 / N_EVENTS[plan.loss]
     row = {
         "kill": kill, "exit": code, "seconds": seconds, "left": left, "torn": torn,
         "at": None if plan.position is None else plan.position * share,
-        "from": at[-1] * share if at and "went on from" in told else 0.0,
-        "named": names_once(err, plan.victim), "same": bool(same) and resumed == 3,
+        "from": at[-1] * share if at and "continued from" in told else 0.0,
+        "named": names_once(err, plan.victim) or over, "same": bool(same) and resumed == 3,
     }  # fmt: skip
     if not is_good(row):
         print(f"seed {seed}, exit code {code}:\n{err}\nresumed with {resumed}:\n{told}")
@@ -145,6 +146,12 @@ def names_once(err, rank):
     """Whether one message, and no other, says which rank was lost."""
     ours = [line for line in err.splitlines() if line.startswith("adfs: rank ")]
     return len(ours) == 1 and ours[0].startswith(f"adfs: rank {rank} ")
+
+
+def was_over(run, out):
+    """Whether everything had been written and printed when the process was killed."""
+    printed = [line for line in out.splitlines() if line.startswith("{")]  # mpiexec adds a banner
+    return bool(printed) and found_in(run.folder / "killed", printed[0]) == run.expected
 
 
 def shown(seed, row):

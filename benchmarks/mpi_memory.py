@@ -14,10 +14,10 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-import on_ranks
+from common import find_mpiexec, has_mpi
 
-from adfs.problems.generators import higgs_like, sparse_text
-from adfs.problems.npz import save_npz
+from adfs.data.generators import higgs_like, sparse_text
+from adfs.data.npz import save_npz
 
 N_NODES = 4
 RANKS = (1, 2, 4)
@@ -27,7 +27,7 @@ FEATURES = (1_000, 1_000_000)
 
 def peaks(n_ranks, data, *options):
     """Most memory of each rank's process, in bytes, of a short run."""
-    command = [on_ranks.mpiexec(), "-n", str(n_ranks), sys.executable, "-m", "adfs", "train", data,
+    command = [find_mpiexec(), "-n", str(n_ranks), sys.executable, "-m", "adfs", "train", data,
                "--engine", "mpi", "--nodes", str(N_NODES), "--max-iter", "100000", "--json",
                "--quiet", *options]  # fmt: skip
     run = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -81,7 +81,7 @@ def many_features(folder):
         print(f"| {n_ranks} | {nodes} | {grown / 2**20:.0f} MiB | {numbers:.0f} |", flush=True)
     slope, offset = np.polyfit([row["nodes"] for row in table],
                                [row["numbers"] for row in table], 1)  # fmt: skip
-    print(f"that is about {slope:.0f} numbers a feature for a node, and {offset:.0f} for a rank")
+    print(f"about {slope:.0f} numbers per feature for each node, and {offset:.0f} for each rank")
     return {"rows": table, "a_node": slope, "a_rank": offset}
 
 
@@ -96,8 +96,7 @@ def write_libsvm(path, X, y):
 
 def main():
     """Print both tables; returns their rows."""
-    if on_ranks.mpiexec() is None:
-        print("needs MPI: pip install 'adfs[mpi]'")
+    if not has_mpi():
         return None
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -105,7 +104,7 @@ def main():
               "|---|---|---|---|---|---|")  # fmt: skip
         rows = many_rows(folder)
         print(f"\n| ranks | nodes of a rank | from d = {FEATURES[0]:,} to {FEATURES[1]:,} its peak "
-              "grows by | numbers a feature |\n|---|---|---|---|")  # fmt: skip
+              "grows by | numbers per feature |\n|---|---|---|---|")  # fmt: skip
         return {"rows": rows, "features": many_features(folder)}
 
 

@@ -139,7 +139,7 @@ def allowed():
         return "making network namespaces needs root"
     mpiexec = find_mpiexec()
     if mpiexec is None:
-        return "there is no mpiexec: pip install 'adfs[mpi]'"
+        return "there is no mpiexec: pip install '.[mpi]'"
     about = subprocess.run([mpiexec, "--version"], capture_output=True, text=True).stdout
     if "HYDRA" not in about:
         return f"{mpiexec} is not MPICH's hydra, whose launcher is replaced here"

@@ -20,9 +20,11 @@ from pathlib import Path
 
 import numpy as np
 import on_ranks
+from common import ONE_THREAD, has_mpi, print_head, print_row, write_record
 
 import adfs
-from adfs.problems.npz import save_npz
+from adfs.data.npz import save_npz
+from adfs.problem.certificate import relative
 
 N_NODES = 4
 TOTAL_SIGMA = 4.0  # 1 a node
@@ -111,9 +113,9 @@ def scaling(path, n_features, n_rounds):
     rows = [summarise(rounds, k, run) for k, run in enumerate(runs)]
     others = max(job[0]["others"] for each in rounds for job in each.values())
     print(f"{n_rounds} rounds; cores in use by others meanwhile: at most {others:.2f}")
-    print("| schedule | tau | p_comm | events | 1 rank | 2 ranks | ratio (range) | 1 node | with "
-          "set-up: 1, 2 ranks, 1 node | waiting | scheduling | reading |\n|"
-          + "---|" * 12)  # fmt: skip
+    print_head("schedule", "tau", "p_comm", "events", "1 rank", "2 ranks", "ratio (range)",
+               "1 node", "with set-up: 1, 2 ranks, 1 node", "waiting", "scheduling",
+               "reading")  # fmt: skip
     for row in rows:
         part = {kind: f"{100 * share:.1f} %" for kind, share in row["shares"].items()}
         cells = [row["schedule"], f"{row['tau']:.2g}", f"{row['p_comm']:.2g}",
@@ -122,7 +124,7 @@ def scaling(path, n_features, n_rounds):
                  f"{row['single']:.3f} s",
                  f"{row['all_one']:.2f}, {row['all_two']:.2f}, {row['all_single']:.2f} s",
                  part["waiting"], part["scheduling"], part["reading"]]  # fmt: skip
-        print("| " + " | ".join(cells) + " |", flush=True)
+        print_row(*cells)
     return {"tau": tau, "others": others, "rows": rows}
 
 
@@ -139,15 +141,15 @@ def methods_scaling(path, names, n_rounds):
     ]
     others = max(job[0]["others"] for turn in turns for job in turn)
     print(f"{n_rounds} turns; cores in use by others meanwhile: at most {others:.2f}")
-    print("| method | rounds | 1 rank | 2 ranks | ratio (range) | with set-up: 1, 2 ranks, ratio | "
-          "waiting | reading |\n|" + "---|" * 8)  # fmt: skip
+    print_head("method", "rounds", "1 rank", "2 ranks", "ratio (range)",
+               "with set-up: 1, 2 ranks, ratio", "waiting", "reading")  # fmt: skip
     for row in rows:
         cells = [row["algorithm"], f"{row['events']}", f"{row['one']:.3f} s", f"{row['two']:.3f} s",
                  f"**{row['ratio']:.2f}** ({row['least']:.2f} to {row['most']:.2f})",
                  f"{row['all_one']:.2f}, {row['all_two']:.2f} s, {row['all_ratio']:.2f}",
                  f"{100 * row['shares']['waiting']:.1f} %",
                  f"{100 * row['shares']['reading']:.1f} %"]  # fmt: skip
-        print("| " + " | ".join(cells) + " |", flush=True)
+        print_row(*cells)
     return {"others": others, "rows": rows}
 
 
@@ -158,7 +160,7 @@ def time_to_target(path, problem, tau):
     found = on_ranks.solve(2, path, N_NODES, TOTAL_SIGMA, runs)
     reached = {}
     for run, result in zip(runs, found, strict=True):
-        error = (problem.objective(np.array(result["theta"])) - goal) / max(1.0, abs(goal))
+        error = relative(problem.objective(np.array(result["theta"])) - goal, goal)
         if error <= TARGET:
             reached.setdefault((run["schedule"], run["tol"]), []).append(result["seconds"])
     schedule, tol = min(reached, key=lambda key: np.median(reached[key]))
@@ -170,7 +172,7 @@ def against_dask(path, problem, tau):
     peer = Path(__file__).with_name("dask_peer.py")
     run = subprocess.run(
         [sys.executable, str(peer), path, str(TOTAL_SIGMA), str(TARGET)], capture_output=True,
-        text=True, env=os.environ | on_ranks.ONE_THREAD, check=False,
+        text=True, env=os.environ | ONE_THREAD, check=False,
     )  # fmt: skip
     if run.returncode:
         print(f"Dask-ML: not run ({(run.stderr.strip().splitlines() or ['no reason'])[-1]})")
@@ -193,8 +195,7 @@ def against_dask(path, problem, tau):
 
 def main(n_rounds=None, names=tuple(DATA), methods=(), limit=None):
     """Print the tables; returns them."""
-    if on_ranks.mpiexec() is None:
-        print("needs MPI: pip install 'adfs[mpi]'")
+    if not has_mpi():
         return None
     results = {}
     for name in names:
@@ -227,4 +228,4 @@ if __name__ == "__main__":
     options = parser.parse_args()
     found = main(options.rounds, options.data or tuple(DATA), options.method or (), options.rows)
     if options.out:
-        Path(options.out).write_text(json.dumps(found, indent=1))
+        write_record(options.out, found)

@@ -15,8 +15,8 @@ from sklearn.svm import LinearSVC
 
 import adfs
 from adfs.algorithms.ns_adfs import NsAdfs
-from adfs.problems.certificates import certify
-from adfs.schedule.law import Drawer
+from adfs.problem.certificate import certify
+from adfs.schedule.sampling_law import Drawer
 
 PASSES = (30, 100, 300, 1_000, 3_000)
 PAIRS = ("x, x", "x, v", "v, x", "v, v")

@@ -7,10 +7,10 @@ import numpy as np
 import adfs
 from adfs.algorithms.adfs import Adfs
 from adfs.algorithms.ns_adfs import NsAdfs
-from adfs.problems.generators import higgs_like, sparse_text
+from adfs.data.generators import higgs_like, sparse_text
 from adfs.schedule.clock import Clock
 from adfs.schedule.delays import Delays
-from adfs.schedule.law import Drawer
+from adfs.schedule.sampling_law import Drawer
 
 BLOCK = 1 << 14
 P_COMM = 0.01  # the same for both, so that both have as many exchanges

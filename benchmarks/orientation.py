@@ -1,7 +1,7 @@
-"""Every method on two tiny problems of SPEC section 6: time to a squared distance of 1e-8.
+"""Every method on two tiny problems beside earlier times: time to a squared distance of 1e-8.
 
-A 3x3 grid, d = 5, tau = 5, m = 20 and m = 200 standard normal rows a node, sigma = 1: condition
-numbers close to the SPEC's. Not a ranking; it tells whether a method is of the size expected.
+A 3x3 grid, d = 5, tau = 5, m = 20 and m = 200 standard normal rows per node, sigma = 1: condition
+numbers close to the earlier ones. Not a ranking; it tells whether a method is of the size expected.
 `python benchmarks/orientation.py`
 """
 
@@ -9,11 +9,11 @@ import numpy as np
 
 import adfs
 from adfs.algorithms import registered  # noqa: F401  (fills the registry)
-from adfs.algorithms.base import Setting, get_algorithm
+from adfs.algorithms.base import MethodSetting, get_algorithm
 
 GOAL = 1e-8
 SEEDS = 3
-# name:rule and clock, with SPEC's times for m = 20 and m = 200 where it has them
+# name:rule and clock, with the earlier times for m = 20 and m = 200 where there are any
 CASES = {
     ("point-saga", "theory", "nonblocking"): (2400, 19740),
     ("ssda", "theory", "nonblocking"): (1500, 22550),
@@ -47,7 +47,7 @@ def problem_of(m, seed):
 
 def time_to_goal(problem, name, rule, clock, seed):
     """Idealized time until the mean squared distance to the optimum is a 1e-8th of its start."""
-    setting = Setting(rule=rule, tau=5.0, clock=clock, delays=adfs.Delays(tau=5.0), seed=seed)
+    setting = MethodSetting(rule=rule, tau=5.0, clock=clock, delays=adfs.Delays(tau=5.0), seed=seed)
     method = get_algorithm(name)(problem, setting)
     best = problem.optimum().theta
     state, t, step = method.algorithm.init(), 0, max(1, round(0.02 / method.rho))
@@ -66,7 +66,7 @@ def main():
     for m, each in problems.items():
         numbers = [(p.conditioning.kappa_s, p.conditioning.kappa_b()) for p in each]
         print(f"m = {m}: kappa_s, kappa_b =", *(f"{s:.0f}, {b:.0f};" for s, b in numbers))
-    print("| method | clock | m = 20 | SPEC | m = 200 | SPEC |\n|---|---|---|---|---|---|")
+    print("| method | clock | m = 20 | earlier | m = 200 | earlier |\n|---|---|---|---|---|---|")
     for (name, rule, clock), given in CASES.items():
         cells = []
         for m, spec in zip(problems, given, strict=True):

@@ -1,6 +1,7 @@
 """Measured rate of ADFS beside rho and beside the rate of visits, over scales c and p_comm."""
 
 import numpy as np
+from common import print_head, print_row
 from tuned import make_problem
 
 import adfs
@@ -26,7 +27,7 @@ def slope(problem, parameters, n_seeds=3):
 def main(graph="grid:3x3", m=100):
     """Print the table in Markdown; returns the rows."""
     problem = make_problem(graph, m)
-    print("| c | p_comm | rho / v | rate / rho | rate / v |\n|---|---|---|---|---|")
+    print_head("c", "p_comm", "rho / v", "rate / rho", "rate / v")
     rows = []
     for scale in SCALES:
         parameters = adfs.Parameters.choose(problem, "projector", mu_scale=scale)
@@ -35,7 +36,7 @@ def main(graph="grid:3x3", m=100):
         row = (scale, parameters.p_comm, parameters.rho / visits, rate / parameters.rho,
                rate / visits)  # fmt: skip
         rows.append(row)
-        print("| " + " | ".join(f"{value:.3g}" for value in row) + " |", flush=True)
+        print_row(*(f"{value:.3g}" for value in row))
     return rows
 
 

@@ -5,16 +5,17 @@ and the processor. Needs a quiet machine: the load is printed first.
 """
 
 import argparse
-import json
-from pathlib import Path
 
 import apcg
 import event_cost
+import hessian_cost
 import memory
 import mpi_memory
 import mpi_scaling
 import non_smooth
 import non_smooth_event
+import orientation
+import rates
 import schedules
 import single_node
 import sparse_scaling
@@ -22,7 +23,7 @@ import startup
 import throughput
 import tuned
 import user_wait
-from provenance import provenance
+from common import provenance, write_record
 
 BENCHMARKS = {
     "event cost against the floor": event_cost.main,
@@ -41,6 +42,9 @@ BENCHMARKS = {
     "what a user waits, beside other tools": user_wait.main,
     "start-up": startup.main,
     "tuned against paper": tuned.main,
+    "rates over the scale c": rates.main,
+    "cost of a Hessian": hessian_cost.main,
+    "every method on two tiny problems": orientation.main,
     "one node against other solvers": single_node.main,
     "reuters, paired with liblinear": lambda: single_node.paired(21),
 }
@@ -54,13 +58,12 @@ def main():
     options = parser.parse_args()
     record = {"provenance": provenance(), "results": {}}
     print(f"load {record['provenance']['load']:.2f} on {record['provenance']['cores']} cores")
-    Path(options.out).parent.mkdir(parents=True, exist_ok=True)
     for name, run in BENCHMARKS.items():
         if options.only and options.only not in name:
             continue
         print(f"\n== {name}", flush=True)
         record["results"][name] = run()
-        Path(options.out).write_text(json.dumps(record, indent=1))
+        write_record(options.out, record)
     print(f"\nwritten to {options.out}")
 
 

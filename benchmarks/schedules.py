@@ -11,10 +11,10 @@ import time
 import numpy as np
 
 import adfs
-from adfs.kernels import queues, ranks
+from adfs.kernels import queues, rank_nodes
 from adfs.network import Network
-from adfs.schedule.law import Drawer
 from adfs.schedule.poisson import PoissonSource
+from adfs.schedule.sampling_law import Drawer
 
 SIZES = (4, 16, 64, 256, 1024)
 OWN = 4
@@ -54,7 +54,7 @@ def schedule(source, network, start, stop):
     queues.count_own(events.which, network.ends, network.here, count)
     first = np.concatenate([[0], np.cumsum(count)])
     size, none = int(first[-1]), np.empty(1)
-    queue = ranks.Queue(
+    queue = rank_nodes.Queue(
         first, first[:-1].copy(), first[:-1].copy(), np.empty(size, np.int64),
         np.empty(size, np.int32), np.empty(size, np.int32), none, none,
     )  # fmt: skip

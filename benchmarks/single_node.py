@@ -13,7 +13,8 @@ import warnings
 import numpy as np
 
 import adfs
-from adfs.problems import datasets
+from adfs.data import datasets
+from adfs.problem.certificate import relative
 
 TARGETS = (1e-3, 1e-6, 1e-9)
 TOLERANCES = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10, 1e-12)
@@ -104,7 +105,7 @@ def ladder(run, problem, data, sigma, patience):
     for tol in TOLERANCES:
         theta, seconds = best_of(lambda tol=tol: run(*data, sigma, tol))
         spent += seconds
-        error = (problem.objective(theta) - goal) / max(1.0, abs(goal))
+        error = relative(problem.objective(theta) - goal, goal)
         for target in TARGETS:
             if error <= target and (best[target] is None or seconds < best[target]):
                 best[target] = seconds

@@ -3,9 +3,9 @@
 from event_cost import measure
 
 import adfs
-from adfs.problems.generators import two_gaussians
+from adfs.data.generators import two_gaussians
 
-# Events per second of the authors' code as issue 2 states them; not measured by this project.
+# Events per second of the authors' code, measured elsewhere on other hardware, not by this project.
 AUTHORS = {300: 5_969.0, 10_000: 1_051.0}
 GOALS = {300: 500.0, 10_000: 2_000.0}
 

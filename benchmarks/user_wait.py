@@ -9,7 +9,7 @@ Imports, and the loading of compiled code, are not counted for anybody; conversi
 
 Nobody but us gives a certificate, so the others go down a ladder of tolerances (Dask-ML: up one of
 iterations), and counted is the loosest run whose coefficients have the gap by our certificate
-(`adfs.problems.certificates.certify`). Without dual coefficients that is the bound by the gradient,
+(`adfs.problem.certificate.certify`). Without dual coefficients that is the bound by the gradient,
 ``|grad F|^2 / (2 sum sigma)``, which can be far above the suboptimality; so the table also has
 their seconds to a relative *suboptimality* of 1e-6, the kinder measure. The least of several
 repeats counts. A run may take 20 times as long as the fastest so far, and at least 30 seconds;
@@ -30,14 +30,23 @@ from pathlib import Path
 
 import numpy as np
 import on_ranks
-from provenance import provenance
+from common import (
+    ONE_THREAD,
+    TRIES,
+    has_mpi,
+    print_head,
+    print_row,
+    provenance,
+    undisturbed,
+    write_record,
+)
 from single_node import run_cyanure, run_snapml, scikit
 
 import adfs
+from adfs.data.files import load_data
+from adfs.data.npz import save_npz
 from adfs.errors import DataError
-from adfs.problems.certificates import certify
-from adfs.problems.files import load_data
-from adfs.problems.npz import save_npz
+from adfs.problem.certificate import certify, relative
 
 TARGET = 1e-6
 DATA = {"higgs": 4.0, "covtype": 4.0, "a9a": 1.0, "reuters-money-fx": 1.0}  # total sigma, 1 / C
@@ -56,7 +65,7 @@ DASK_LIMIT = 300.0
 TOLERANCES = tuple(10.0**-k for k in range(13))
 BISECTIONS = 2  # between the last tolerance that was too loose and the first that was not
 REPEATS, LONG = 5, 10.0  # a run that takes longer is not repeated
-TWO_THREADS = {name: "2" for name in on_ranks.ONE_THREAD}
+TWO_THREADS = {name: "2" for name in ONE_THREAD}
 NEAR, LITTLE = 1.2, 0.1  # the goal: so many times the fastest, or so many seconds more
 QUICK_ROWS = 3_000
 
@@ -71,7 +80,7 @@ def our_row(method, path, sigma, limit, quick):
     """One of our methods on two ranks, a node each."""
     told = {"algorithm": method, "tol": TARGET, "time_limit": limit}
     solve = partial(
-        on_ranks.solve, 2, path, 2, sigma, tries=1 if quick else on_ranks.TRIES,
+        on_ranks.solve, 2, path, 2, sigma, tries=1 if quick else TRIES,
         timeout=10 * limit + 120.0,
     )  # fmt: skip
     row = {"name": method, "ours": True, "seconds": None, "error_seconds": None}
@@ -97,7 +106,7 @@ def peer_row(name, path, sigma, goal, limit, quick):
     """Another tool, in a process of its own that ends when it takes too long."""
     command = [sys.executable, __file__, "--peer", name, path, repr(sigma), repr(goal), str(limit),
                str(1 if quick else REPEATS)]  # fmt: skip
-    done, others = on_ranks.undisturbed(
+    done, others = undisturbed(
         lambda: subprocess.run(
             command, capture_output=True, text=True, check=False, env=os.environ | TWO_THREADS
         ),
@@ -144,7 +153,7 @@ def dask_rows(path, sigma, limit):
         try:
             done = subprocess.run(
                 command, capture_output=True, text=True, check=False, timeout=3 * limit + 120.0,
-                env=os.environ | on_ranks.ONE_THREAD,
+                env=os.environ | ONE_THREAD,
             )  # fmt: skip
             runs = json.loads(done.stdout.splitlines()[-1])[solver]
             rows.append(row | counted(runs, limit, "max_iter") | {"runs": len(runs)})
@@ -172,7 +181,7 @@ def climb(name, path, sigma, goal, limit, repeats):
         seconds = time.perf_counter() - started
         signal.alarm(0)
         found = certify(problem, np.asarray(theta, dtype=np.float64))
-        error = (found.objective - goal) / max(1.0, abs(goal))
+        error = relative(found.objective - goal, goal)
         told = {"tol": tol, "seconds": seconds, "gap": found.relative_gap, "error": error}
         print(json.dumps(told), flush=True)
         return told
@@ -235,9 +244,7 @@ def compare(name, sigma, quick, methods=OURS, peers=tuple(PEERS), dask=True):
 def show(table):
     """Print the rows, the fastest first."""
     fastest = table[0]["seconds"]
-    print(
-        "| | seconds | times the fastest | seconds to suboptimality 1e-6 | |\n|---|---|---|---|---|"
-    )
+    print_head("", "seconds", "times the fastest", "seconds to suboptimality 1e-6", "")
     for row in table:
         name = f"**adfs: {row['name']}**, 2 ranks" if row["ours"] else row["name"]
         seconds, kinder = row["seconds"], row["error_seconds"]
@@ -245,7 +252,7 @@ def show(table):
                  "-" if seconds is None else f"{seconds / fastest:.2f}",
                  "" if row["ours"] else "-" if kinder is None else f"{kinder:.3f}",
                  row["note"]]  # fmt: skip
-        print("| " + " | ".join(cells) + " |", flush=True)
+        print_row(*cells)
 
 
 def verdict(table):
@@ -286,8 +293,7 @@ def against_dask(rows, seconds):
 
 def main(names=tuple(DATA), quick=False, out=None, **chosen):
     """Print a table for each data set; returns them."""
-    if on_ranks.mpiexec() is None:
-        print("needs MPI: pip install 'adfs[mpi]'")
+    if not has_mpi():
         return None
     record = {"provenance": provenance(), "target": TARGET, "quick": quick, "results": {}}
     for name in names:
@@ -296,8 +302,7 @@ def main(names=tuple(DATA), quick=False, out=None, **chosen):
         except DataError as error:
             print(f"{name}: not run ({error})")
         if out:
-            Path(out).parent.mkdir(parents=True, exist_ok=True)
-            Path(out).write_text(json.dumps(record, indent=1))
+            write_record(out, record)
     return record
 
 

@@ -1,17 +1,9 @@
-"""How the documentation becomes a site: `make docs`, that is Sphinx with MyST and the theme furo.
-
-Pages are plain Markdown that also reads well where the repository is hosted. So the table of
-contents is not written twice: the links of `index.md`, heading by heading, are the table, and so
-are the links of a folder's `index.md` to the pages beside it.
-"""
+"""How the documentation becomes a site with `make docs`: Sphinx, MyST and the theme furo."""
 
 import re
 from pathlib import Path
 
-from docutils import nodes
-from docutils.utils.math import MathError
-from docutils.utils.math.latex2mathml import tex2mathml
-from sphinx.util import logging
+from sphinx_gallery.sorting import ExplicitOrder
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
@@ -23,84 +15,69 @@ version = release = re.search(
     r'__version__ = "([^"]+)"', (ROOT / "src" / "adfs" / "__init__.py").read_text()
 )[1]
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
-myst_enable_extensions = ["dollarmath", "amsmath"]
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.napoleon",
+    "sphinx.ext.mathjax",  # writes formulas as \( \) and \[ \]; KaTeX draws them, see below
+    "sphinx_design",
+    "sphinx_copybutton",
+    "sphinx_gallery.gen_gallery",
+]
+myst_enable_extensions = ["deflist", "dollarmath", "amsmath", "colon_fence", "attrs_inline"]
 myst_heading_anchors = 4
 
+autosummary_generate = True
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # docstrings say types in words
 napoleon_numpy_docstring = True
 napoleon_google_docstring = False
 napoleon_use_rtype = False
-napoleon_use_ivar = True
+napoleon_custom_sections = [("Attributes", "params_style")]  # keeps the underscore of coef_
 toc_object_entries_show_parents = "hide"
+templates_path = ["_templates"]
+exclude_patterns = ["_templates"]
 default_role = "py:obj"
 nitpicky = True
 # Only our own public names have to resolve: there is no network to look others up.
 nitpick_ignore_regex = [("py:.*", r"(?!adfs\.).*")]
-nitpick_ignore = [("py:obj", "adfs.estimators.elimination"), ("py:obj", "adfs.losses")]  # rooms
+# Modules that docstrings name for readers of the source.
+INTERNAL = ("losses", "kernels.loss_functions", "estimators.ridge_intercept", "apcg.solver.apcg")
+nitpick_ignore = [("py:obj", f"adfs.{name}") for name in INTERNAL]
+
+copybutton_exclude = ".linenos, .gp, .go"  # copy commands without prompts and output
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "gallery",
+    "filename_pattern": r"\.py$",
+    "within_subsection_order": ExplicitOrder(
+        [
+            "demo.py",
+            "graph.py",
+            "timeline.py",
+            "convergence.py",
+            "comparison.py",
+            "ranks.py",
+            "own_method.py",
+        ]
+    ),
+    "download_all_examples": False,
+    "show_memory": False,
+    "capture_repr": (),
+    "min_reported_time": 1e9,
+    "remove_config_comments": True,
+    "abort_on_example_error": True,
+}
 
 html_theme = "furo"
-html_math_renderer = "mathml"
 html_title = f"adfs {release}"
 html_show_sourcelink = False
 html_copy_source = False
 html_static_path = ["_static"]
-html_css_files = ["site.css"]
+html_css_files = ["katex/katex.min.css", "site.css"]
+html_js_files = [("katex/katex.min.js", {"defer": "defer"})]
+mathjax_path = "math.js"
+mathjax_options = {"defer": "defer"}
 html_theme_options = {"navigation_with_keys": True}
-
-LINK = re.compile(r"\[([^\]]+)\]\((?!\w+:|\.\./)([\w./-]+)\.md\)")
-
-
-def contents(text: str) -> str:
-    """The table of contents that a text's links make; their words are the entries."""
-    entries = {page: words.replace("`", "") for words, page in reversed(LINK.findall(text))}
-    lines = [f"{words} <{page}>" for page, words in reversed(entries.items())]
-    return "\n".join(lines)
-
-
-def toctree(entries: str, caption: str = "") -> str:
-    """MyST's directive for a part of the table that is shown at the side only."""
-    options = f":caption: {caption}\n:hidden:\n" if caption else ":hidden:\n"
-    return f"\n\n```{{toctree}}\n{options}\n{entries}\n```\n" if entries else ""
-
-
-def add_contents(app, name, source):
-    """Give the first page, and those of folders, their tables of contents."""
-    text = source[0]
-    if name == "index":
-        parts = re.split(r"^## (.+)$", text, flags=re.MULTILINE)[1:]
-        for caption, body in zip(parts[::2], parts[1::2], strict=True):
-            source[0] += toctree(contents(body), caption)
-    elif name.endswith("/index"):
-        source[0] += toctree(contents(text))
-
-
-BARS = re.compile('<mo(?: class="mathopen")?>\u2016</mo>')  # of norms: as high as what they embrace
-
-
-def spelled_out(tex: str) -> str:
-    """Two habits of TeX that the converter does not know: sizes without a side, bare fractions."""
-    tex = re.sub(r"\\([bB]igg?)(?![A-Za-z])", r"\\\1l", tex)
-    return re.sub(r"\\([td]?frac)\s*(\w)\s*(\w|\\[A-Za-z]+)", r"\\\1{\2}{\3}", tex)
-
-
-def as_mathml(as_block: bool):
-    """What writes a formula: browsers draw MathML themselves, so no page loads anything."""
-
-    def visit(writer, node):
-        try:
-            drawn = tex2mathml(spelled_out(node.astext()), as_block=as_block)
-            drawn = BARS.sub('<mo stretchy="false">\u2016</mo>', drawn)
-            writer.body.append(f'<div class="math">{drawn}</div>\n' if as_block else drawn)
-        except MathError as error:
-            logging.getLogger(__name__).warning("%s in %s", error, node.astext(), location=node)
-        raise nodes.SkipNode
-
-    return visit, None
-
-
-def setup(app):
-    """Sphinx calls this."""
-    app.connect("source-read", add_contents)
-    app.add_html_math_renderer("mathml", as_mathml(as_block=False), as_mathml(as_block=True))

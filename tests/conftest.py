@@ -1,24 +1,54 @@
-"""Shared by all tests: stale compiled kernels are cleared, real data are found or skipped."""
+"""Shared by all tests: the lanes, signals, real data, and what starts ranks.
+
+Every test is in one or more of these lanes (`make quick`, `make test`, `make soak`):
+
+- ``quick``: contracts, units, theorems on the first graph of each test that has edges; no
+  processes, browser or documentation.
+- everything but ``soak``: what a plain ``pytest`` runs.
+- ``soak``: more of the same, such as the rest of a product of parameters or many kills. Each soak
+  test is redundant with one outside that lane.
+"""
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
 
-KERNELS = Path(__file__).parent.parent / "src" / "adfs" / "kernels"
+from support.mpiexec import require_mpiexec
+
+HERE = Path(__file__).parent
+QUICK = ("contracts", "theorems", "unit")
+NOT_QUICK = ("slow", "soak", "realdata")
 
 
 def pytest_configure(config):
-    """Drop compiled kernels older than any kernel source: Numba does not see changed callees."""
-    # Tests that look at stderr, also of other processes, must not depend on what is compiled.
+    # Tests that compare stderr, also of other processes, must not depend on what is compiled.
     os.environ["ADFS_COMPILE_NOTICE"] = "0"
-    if hasattr(config, "workerinput"):
-        return
-    compiled = list((KERNELS / "__pycache__").glob("*.nb?"))
-    newest = max(source.stat().st_mtime for source in KERNELS.glob("*.py"))
-    if any(file.stat().st_mtime < newest for file in compiled):
-        for file in compiled:
-            file.unlink(missing_ok=True)
+    # Jobs in the background, and those of nohup, start with these signals ignored.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Mark the tests of the quick lane, before ``-m`` selects."""
+    graphs = {}
+    for item in items:
+        if graph_of(item) not in (None, "single"):
+            graphs.setdefault((item.path, item.originalname), graph_of(item))
+    for item in items:
+        folder = item.path.relative_to(HERE).parts[0]
+        if folder not in QUICK or any(map(item.get_closest_marker, NOT_QUICK)):
+            continue
+        first = graphs.get((item.path, item.originalname), graph_of(item))
+        if folder != "theorems" or graph_of(item) == first:
+            item.add_marker("quick")
+
+
+def graph_of(item):
+    """The text of a test's graph; None if it has none."""
+    return item.callspec.params.get("graph") if hasattr(item, "callspec") else None
 
 
 @pytest.fixture(scope="session")
@@ -28,3 +58,9 @@ def data_folder():
     if not folder or not Path(folder).is_dir():
         pytest.skip("needs real data: set ADFS_DATA to the folder that holds them")
     return Path(folder)
+
+
+@pytest.fixture(scope="session")
+def mpiexec():
+    """What starts ranks here, or a skip with the reason."""
+    return require_mpiexec()

@@ -4,47 +4,68 @@ Names below are imported when first used: ``import adfs`` itself is quick.
 """
 
 import importlib
-from typing import Any
 
-__version__ = "0.1.0"
+TYPE_CHECKING = False  # typing itself would double the time until signals are handled
+if TYPE_CHECKING:
+    from typing import Any
+
+__version__ = "0.2.0"
 
 _HOMES = {
     "Topology": "adfs.graphs.topology",
-    "partition": "adfs.problems.partition",
-    "Problem": "adfs.problems.finite_sum",
+    "partition": "adfs.data.partition",
+    "load_data": "adfs.data.files",
+    "load_shards": "adfs.data.files",
+    "Problem": "adfs.problem.finite_sum",
     "Parameters": "adfs.theory.parameters",
-    "NonSmoothParameters": "adfs.theory.non_smooth",
+    "NonSmoothParameters": "adfs.theory.non_smooth_parameters",
     "Schedule": "adfs.schedule.schedule",
     "Delays": "adfs.schedule.delays",
-    "solve": "adfs.runtime.solve",
-    "Result": "adfs.runtime.solve",
-    "compare": "adfs.bench.compare",
-    "Comparison": "adfs.bench.comparison",
-    "apcg": "adfs.coordinate.apcg",
-    "Quadratic": "adfs.coordinate.quadratics",
-    "LeastSquares": "adfs.coordinate.quadratics",
-    "SmoothFunction": "adfs.coordinate.smooth",
-    "Penalty": "adfs.coordinate.penalties",
-    "ProxPenalty": "adfs.coordinate.penalties",
-    "LogisticRegression": "adfs.estimators.logistic_regression",
-    "LinearSVC": "adfs.estimators.linear_svc",
-    "Ridge": "adfs.estimators.ridge",
-    "HuberRegressor": "adfs.estimators.huber_regressor",
-    "LinearSVR": "adfs.estimators.linear_svr",
+    "solve": "adfs.solver",
+    "Result": "adfs.solver",
+    "compare": "adfs.study.compare",
+    "Comparison": "adfs.study.comparison",
+    "Model": "adfs.model",
+    "Trace": "adfs.engine.trace",
+    "Progress": "adfs.engine.run_controller",
+    "Checkpoints": "adfs.engine.checkpointer",
+    "certify": "adfs.problem.certificate",
+    "register": "adfs.algorithms.base",
+    "Method": "adfs.algorithms.base",
+    "MethodSetting": "adfs.algorithms.base",
+    "prepare": "adfs.plugins",
+    "Quadratic": "adfs.apcg.smooth",
+    "LeastSquares": "adfs.apcg.smooth",
+    "SmoothFunction": "adfs.apcg.smooth",
+    "Penalty": "adfs.apcg.penalties",
+    "ProxPenalty": "adfs.apcg.penalties",
+    "LogisticRegression": "adfs.estimators.classifiers",
+    "LinearSVC": "adfs.estimators.classifiers",
+    "Ridge": "adfs.estimators.regressors",
+    "HuberRegressor": "adfs.estimators.regressors",
+    "LinearSVR": "adfs.estimators.regressors",
     "AdfsError": "adfs.errors",
+    "DataError": "adfs.errors",
+    "GraphError": "adfs.errors",
+    "ParameterError": "adfs.errors",
+    "CheckpointError": "adfs.errors",
+    "LongRunWarning": "adfs.errors",
 }
-_ROOMS = {
+_PACKAGES = {
     "algorithms": "adfs.algorithms",  # calling it lists the registered names
-    "datasets": "adfs.problems.datasets",
-    "generators": "adfs.problems.generators",
-    "report": "adfs.report",
+    "apcg": "adfs.apcg",  # calling it runs Algorithm 2
+    "datasets": "adfs.data.datasets",
+    "generators": "adfs.data.generators",
+    "losses": "adfs.losses",
+    "plugins": "adfs.plugins",
+    "report": "adfs.study.report",
 }
-__all__ = [*_HOMES, *_ROOMS]
+__all__ = [*_HOMES, *_PACKAGES]
 
 
-def __getattr__(name: str) -> Any:
-    if name in _ROOMS:
-        return importlib.import_module(_ROOMS[name])
+def __getattr__(name: str) -> "Any":
+    if name in _PACKAGES:
+        return importlib.import_module(_PACKAGES[name])
     if name not in _HOMES:
         raise AttributeError(f"module 'adfs' has no attribute {name!r}")
     return getattr(importlib.import_module(_HOMES[name]), name)

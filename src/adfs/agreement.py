@@ -1,27 +1,191 @@
-"""What ranks must have in common before they begin: settings, software, how processors round.
+"""How ranks agree at set-up: gathered values, one error raised by all, equal settings and software.
 
-Ranks with different settings would wait for messages that nobody sends, or end with a wrong result.
-A difference is refused on all ranks with the same message, which has the name and both values.
+Set-up goes in steps. A step is local work that may fail, then an agreement in which every rank
+takes part, also one whose work failed; so no rank waits for one that has stopped.
 """
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import math
 import re
 import sys
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
 import adfs
-from adfs.errors import ParameterError
+from adfs.errors import (
+    FAILURES,
+    AdfsError,
+    AllRanksRaise,
+    CheckpointError,
+    DataError,
+    GraphError,
+    ParameterError,
+)
 from adfs.graphs.topology import Topology
-from adfs.kernels import scalar
-from adfs.launch.peers import Peers, gather_from_all, refuse_together
+from adfs.kernels import loss_functions
+from adfs.storage import digest
 from adfs.threads import one_blas_thread
+
+T = TypeVar("T")
+
+LEAVING = "leaves"  # sent by a rank that ends its program
+KINDS: dict[str, type[Exception]] = {
+    kind.__name__: kind
+    for kind in (
+        DataError, GraphError, ParameterError, AdfsError, CheckpointError, ValueError, TypeError,
+        MemoryError, OSError, RuntimeError,
+    )
+}  # fmt: skip
+
+
+class Peers:
+    """All ranks of a job, this one included; this class is a process without others.
+
+    Attributes
+    ----------
+    rank, size : int
+    timeout : float or None
+        Seconds without a sign of another rank after which the job ends; None while ranks read
+        their data.
+
+    Examples
+    --------
+    >>> Peers().gather("hello")
+    ['hello']
+    """
+
+    rank = 0
+    size = 1
+    timeout: float | None = None
+
+    def gather(self, item: Any) -> list[Any]:
+        """The items of all ranks, rank 0 first; all ranks call it in the same sequence.
+
+        An item is a value that JSON can hold, or a one-dimensional NumPy array whose length may
+        differ from rank to rank.
+        """
+        return [item]
+
+    def wait(
+        self,
+        there: Callable[[], bool],
+        what: Callable[[], str],
+        progress: Callable[[], int] = lambda: 0,
+    ) -> None:
+        """Poll until ``there``: the only place where a process waits for others.
+
+        The job ends with a message that says ``what`` was awaited when ``timeout`` seconds have
+        passed in which ``progress`` did not change. Signals are handled between two polls.
+        """
+        while not there():
+            pass
+
+    def fail(self, what: str) -> NoReturn:
+        """End the job because of a fault between processes."""
+        raise ConnectionError(what)
+
+
+Alone = Peers
+
+
+def agree(peers: Peers, error: Exception | None, name_rank: bool = False) -> None:
+    """Raise on every rank if any rank has an error; only one of them is to print it.
+
+    The error with the smallest ``order`` is raised, that of the lowest rank among equals; on the
+    other ranks one of the same kind and text. Its cause is `AllRanksRaise`.
+
+    Parameters
+    ----------
+    peers : Peers
+    error : Exception or None
+        Of this rank.
+    name_rank : bool
+        Put the number of the rank before the text, unless all ranks have the same error.
+
+    Examples
+    --------
+    >>> agree(Alone(), None)
+    >>> agree(Alone(), DataError("part-3.txt is empty; add a row."))
+    Traceback (most recent call last):
+        ...
+    adfs.errors.DataError: part-3.txt is empty; add a row.
+    """
+    if peers.size == 1:
+        if error is not None:
+            raise error
+        return
+    errors = gather_from_all(peers, None if error is None else _encoded(error))
+    failed = [(each["order"], rank) for rank, each in enumerate(errors) if each is not None]
+    if not failed:
+        return
+    first = min(failed)[1]
+    found, cause = errors[first], AllRanksRaise(first, first == peers.rank)
+    if name_rank and any(each != found for each in errors):
+        raise _decoded({**found, "text": f"rank {first}: {found['text']}"}) from cause
+    raise (error if first == peers.rank and error else _decoded(found)) from cause
+
+
+def refuse_together(peers: Peers, error: Exception) -> NoReturn:
+    """Raise an error that every rank has found from the same facts; rank 0 is to print it."""
+    raise error from AllRanksRaise(0, peers.rank == 0)
+
+
+def gather_from_all(peers: Peers, item: Any) -> list[Any]:
+    """The items of all ranks; an error where a rank ends its program instead."""
+    items = peers.gather(item)
+    ended = [rank for rank, each in enumerate(items) if isinstance(each, str) and each == LEAVING]
+    if ended:
+        error = ParameterError(f"Rank {ended[0]} has ended: there is no fit with it.")
+        raise error from AllRanksRaise(ended[0], True)
+    return items
+
+
+def attempt(
+    peers: Peers,
+    work: Callable[[], T],
+    catching: tuple[type[Exception], ...] = FAILURES,
+    name_rank: bool = False,
+) -> T:
+    """The result of local work, once it has succeeded on every rank; see `agree`.
+
+    Examples
+    --------
+    >>> attempt(Alone(), lambda: 6 * 7)
+    42
+    """
+    result, error = None, None
+    try:
+        result = work()
+    except catching as failure:
+        error = failure
+    agree(peers, error, name_rank)
+    return result  # type: ignore[return-value]
+
+
+def _encoded(error: Exception) -> dict[str, Any]:
+    """An error as plain values: the nearest of its types that can be made from a text."""
+    kinds = (kind.__name__ for kind in type(error).__mro__)
+    found: dict[str, Any] = {
+        "kind": next((name for name in kinds if name in KINDS), "RuntimeError"),
+        "text": str(error),
+        "order": int(getattr(error, "order", 0)),
+    }
+    if isinstance(error, OSError):
+        filename = None if error.filename is None else str(error.filename)
+        found["system"] = [error.errno, error.strerror, filename]
+    return found
+
+
+def _decoded(found: dict[str, Any]) -> Exception:
+    """The error of another rank."""
+    if found["kind"] == "OSError" and found["text"].startswith("[Errno"):
+        return OSError(*found["system"])
+    return KINDS[found["kind"]](found["text"])
+
 
 PACKAGES = ("numpy", "scipy", "numba", "llvmlite", "mpi4py")
 WAY_OUT = "give all ranks the same."
@@ -38,9 +202,9 @@ def require_same(
     Parameters
     ----------
     peers : Peers
-        A `World`, a `Network`, or ranks of a test.
+        A `Communicator`, a `Network`, or ranks of a test.
     values : mapping of str to object
-        By the names under which the user knows them.
+        By the names that the user gave them under.
     way_out : str
         The end of the message.
     rule : str
@@ -48,50 +212,31 @@ def require_same(
 
     Examples
     --------
-    >>> from adfs.launch.peers import Alone
     >>> require_same(Alone(), {"seed": 0})
     """
     if peers.size == 1:
         return
-    told = gather_from_all(peers, {name: words(value) for name, value in values.items()})
-    _require_one_place(told)
-    found = _first_difference(told)
-    if found is not None:
-        name, rank = found
-        first, other = (told[k].get(name, "not given") for k in (0, rank))
-        start = f"{rule}: " if rule else ""
-        text = f"{start}{name} is {first} on rank 0 and {other} on rank {rank}; {way_out}"
-        refuse_together(peers, ParameterError(text))
-
-
-def _require_one_place(told: list[Any]) -> None:
-    """Refuse ranks of which one compares settings while another does something else.
-
-    That other rank cannot know, so this error ends the job.
-    """
-    for rank, each in enumerate(told):
-        if not isinstance(each, dict):
+    found = gather_from_all(peers, {name: as_text(value) for name, value in values.items()})
+    for rank, each in enumerate(found):
+        if not isinstance(each, dict):  # that rank does not compare: this error ends the job
             raise ParameterError(
                 f"All ranks must make the same calls in the same order, but rank {rank} makes "
                 "another one; call the same functions on all ranks."
             )
+    for name in dict.fromkeys(name for each in found for name in each):
+        texts = [each.get(name, "not given") for each in found]
+        rank = next((rank for rank, text in enumerate(texts) if text != texts[0]), 0)
+        if rank:
+            text = f"{name} is {texts[0]} on rank 0 and {texts[rank]} on rank {rank}; {way_out}"
+            refuse_together(peers, ParameterError(f"{rule}: {text}" if rule else text))
 
 
-def _first_difference(told: list[dict[str, str]]) -> tuple[str, int] | None:
-    """The first name whose words differ, and the first rank where they are not those of rank 0."""
-    for name in dict.fromkeys(name for each in told for name in each):
-        for rank, each in enumerate(told):
-            if each.get(name) != told[0].get(name):
-                return name, rank
-    return None
-
-
-def words(value: Any) -> str:
-    """The same words for the same value on any rank; arrays and long texts by a digest.
+def as_text(value: Any) -> str:
+    """The same text for the same value on any rank; arrays and long texts by a digest.
 
     Examples
     --------
-    >>> words(3), words(3.0), words(1e-6), words("adfs"), words(None)
+    >>> as_text(3), as_text(3.0), as_text(1e-6), as_text("adfs"), as_text(None)
     ('3', '3', '1e-06', 'adfs', 'None')
     """
     if isinstance(value, Topology):
@@ -109,11 +254,11 @@ def words(value: Any) -> str:
     text = value if isinstance(value, str) else re.sub(r" at 0x[0-9a-f]+", "", repr(value))
     if len(text) <= LONGEST:
         return text
-    return f"{text[:LONGEST]}... ({_digest(np.frombuffer(text.encode(), np.uint8))})"
+    return f"{text[:LONGEST]}... ({digest(text)[:8]})"
 
 
 def _number(value: float) -> str:
-    """An int and a float of the same value have the same words."""
+    """An int and a float of the same value have the same text."""
     if isinstance(value, int) and (abs(value) > 2**1000 or float(value) != value):
         return repr(value)
     number = float(value)
@@ -122,26 +267,25 @@ def _number(value: float) -> str:
 
 
 def _digest(array: Any) -> str:
-    return hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()[:8]
+    return digest(np.ascontiguousarray(array).tobytes())[:8]
 
 
 def require_same_versions(peers: Peers) -> None:
     """Refuse ranks whose software is not that of rank 0."""
-    if peers.size > 1:
-        require_same(
-            peers, versions(), "install the same versions on all hosts.",
-            "All ranks need the same software",
-        )  # fmt: skip
+    way_out = "install the same versions on all hosts."
+    require_same(peers, versions(), way_out, "All ranks need the same software")
 
 
 def require_same_rounding(peers: Peers) -> None:
     """Refuse ranks that would not compute the bits of rank 0; takes some milliseconds."""
     if peers.size == 1:
         return
-    told = gather_from_all(peers, rounding())
-    others = [str(rank) for rank, digest in enumerate(told) if digest != told[0]]
+    found = gather_from_all(peers, rounding())
+    others = [str(rank) for rank, each in enumerate(found) if each != found[0]]
     if others:
-        who = f"rank {others[0]} differs" if len(others) == 1 else f"ranks {_some(others)} differ"
+        more = ", ..." if len(others) > MOST_RANKS else ""
+        ranks = ", ".join(others[:MOST_RANKS]) + more
+        who = f"rank {ranks} differs" if len(others) == 1 else f"ranks {ranks} differ"
         text = (
             f"The same numbers must give the same results on all ranks, but {who} from rank 0 in "
             "the last digits; run all ranks on one type of CPU with the same libraries."
@@ -149,12 +293,8 @@ def require_same_rounding(peers: Peers) -> None:
         refuse_together(peers, ParameterError(text))
 
 
-def _some(ranks: list[str]) -> str:
-    return ", ".join(ranks if len(ranks) <= MOST_RANKS else [*ranks[:MOST_RANKS], "..."])
-
-
 def versions() -> dict[str, str]:
-    """Versions of what computes."""
+    """Versions of the software that the results depend on."""
     found = {"adfs": adfs.__version__, "Python": "{}.{}".format(*sys.version_info)}
     for name in PACKAGES:
         try:
@@ -171,9 +311,9 @@ def rounding() -> str:
     processors, and so has BLAS.
     """
     points = np.linspace(-9.0, 9.0, 64)
-    values = [scalar.value(scalar.LOGISTIC, s, 1.0) for s in points.tolist()]
-    slopes = [scalar.sigmoid(s) for s in points.tolist()]
-    conjugates = [scalar.conjugate(scalar.LOGISTIC, 1.0, -c) for c in slopes]
+    values = [loss_functions.value(loss_functions.LOGISTIC, s, 1.0) for s in points.tolist()]
+    slopes = [loss_functions.sigmoid(s) for s in points.tolist()]
+    conjugates = [loss_functions.conjugate(loss_functions.LOGISTIC, 1.0, -c) for c in slopes]
     with one_blas_thread():
         matrix = np.vander(points / 9.0, 24)
         square = matrix.T @ matrix

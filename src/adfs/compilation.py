@@ -55,7 +55,7 @@ def compile_all() -> Compiled:
 
 def _require_folder() -> str:
     """The folder of the kernels; refuses where they are not compiled, or cannot be kept."""
-    from adfs.kernels.blocks import run_events
+    from adfs.kernels.event_loop import run_events
 
     if not hasattr(run_events, "stats"):
         raise DataError("NUMBA_DISABLE_JIT is set, so no kernel is compiled; unset it.")
@@ -70,7 +70,7 @@ def _require_folder() -> str:
 
 def _problems() -> Iterator[tuple[Shards, str]]:
     """Every form of rows, with losses that take different paths."""
-    from adfs.problems.partition import partition
+    from adfs.data.partition import partition
 
     generator = np.random.default_rng(0)
     dense = generator.normal(size=(N_SAMPLES, N_FEATURES))
@@ -81,9 +81,9 @@ def _problems() -> Iterator[tuple[Shards, str]]:
 
 def _run_here(shards: Shards, loss: str) -> None:
     """All nodes in this process, and the comparison with the optimum."""
-    from adfs.bench.compare import compare
-    from adfs.problems.finite_sum import Problem
-    from adfs.runtime.solve import automatic
+    from adfs.problem.finite_sum import Problem
+    from adfs.solver import automatic
+    from adfs.study.compare import compare
 
     problem = Problem(shards, loss, SIGMA)
     _run_all(problem)
@@ -91,11 +91,11 @@ def _run_here(shards: Shards, loss: str) -> None:
 
 
 def _run_as_rank(shards: Shards, loss: str) -> None:
-    """The kernels of a rank under MPI: one rank that is told there are more, but has all nodes."""
-    from adfs.distributed.carriers import PlainCarrier, make_carrier
+    """The kernels of a rank under MPI: one that behaves as one of several, but has all nodes."""
     from adfs.graphs.topology import Topology
+    from adfs.mpi.transport import PlainCarrier, make_carrier
     from adfs.network import Network
-    from adfs.problems.finite_sum import Problem
+    from adfs.problem.finite_sum import Problem
 
     mpi = _mpi()
 
@@ -113,7 +113,7 @@ def _run_as_rank(shards: Shards, loss: str) -> None:
 def _run_all(problem: Any) -> None:
     """Every algorithm and schedule that takes the problem."""
     from adfs.algorithms.base import REGISTRY
-    from adfs.runtime.solve import solve
+    from adfs.solver import solve
 
     for name, schedule in itertools.product(sorted(REGISTRY), ("shared", "poisson")):
         # Not every algorithm has this loss, this schedule, or runs on ranks.
@@ -124,10 +124,10 @@ def _run_all(problem: Any) -> None:
 def _run_others() -> None:
     """What does not depend on the rows: timelines, APCG, what ranks compare, timed messages."""
     from adfs.agreement import rounding
-    from adfs.coordinate.apcg import apcg
-    from adfs.coordinate.penalties import Penalty
-    from adfs.coordinate.quadratics import LeastSquares
-    from adfs.problems.finite_sum import Problem
+    from adfs.apcg.penalties import Penalty
+    from adfs.apcg.smooth import LeastSquares
+    from adfs.apcg.solver import apcg
+    from adfs.problem.finite_sum import Problem
     from adfs.schedule.schedule import Schedule
     from adfs.schedule.timeline import intervals
     from adfs.theory.parameters import Parameters
@@ -141,18 +141,18 @@ def _run_others() -> None:
     rounding()
     mpi = _mpi()
     if mpi is not None:
-        from adfs.kernels.mpi_swap import swaps
+        from adfs.kernels.exchange_timing import time_exchanges
 
         word, real, byte = np.uintp(0), np.empty(0), np.empty(0, np.uint8)
-        swaps(np.int32(0), real, real, word, word, byte, byte, np.empty(0, np.int32), real)
+        time_exchanges(np.int32(0), real, real, word, word, byte, byte, np.empty(0, np.int32), real)
 
 
 def _mpi() -> Any:
     """``mpi4py.MPI``, loaded but not started; None where compiled code cannot call it."""
-    from adfs.distributed import mpi_symbols
-    from adfs.launch.library import load_mpi
+    from adfs.mpi import library
+    from adfs.mpi.library import load_mpi
 
     with contextlib.suppress(ParameterError):
         mpi = load_mpi()
-        return mpi if mpi_symbols.register(mpi) else None
+        return mpi if library.register_mpi_symbols(mpi) else None
     return None

@@ -1,14 +1,33 @@
-"""What can be wrong with what we are given. A message says the rule, the value, the way out."""
+"""Errors. A message says the rule, the value, the way out."""
+
+LONGEST_MESSAGE = 290  # letters, also where a file has long names or lines
+
+
+def shortened(text: str, longest: int = LONGEST_MESSAGE) -> str:
+    """``text`` without its middle where it is too long: the end of a message is the way out.
+
+    Examples
+    --------
+    >>> shortened("The file aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa is empty.", 30)
+    'The file a ... aaaaa is empty.'
+    """
+    if len(text) <= longest:
+        return text
+    start = longest // 3
+    return f"{text[:start].rstrip()} ... {text[start + 5 - longest :].lstrip()}"
 
 
 class AdfsError(ValueError):
     """Bad input or usage; the command line turns it into one line on stderr and exit code 2.
 
-    ``order`` says how early a process that reads everything would have met it: of the errors of
-    several ranks, the one with the smallest is raised.
+    ``order`` is the place at which a process that reads everything would have found it: of the
+    errors of several ranks, the one with the smallest is raised.
     """
 
     order = 0
+
+    def __init__(self, message: object = "") -> None:
+        super().__init__(shortened(str(message)))
 
 
 class DataError(AdfsError):
@@ -23,30 +42,34 @@ class ParameterError(AdfsError):
     """A number outside the range that the theory or the interface allows."""
 
 
+class LongRunWarning(UserWarning):
+    """A run that is very long by theory; the message says why and what helps."""
+
+
 class CheckpointError(Exception):
     """A checkpoint that could not be written or read although the input was good.
 
-    It is no `AdfsError`: nothing is wrong with what was asked, and what was saved before is intact.
+    It is no `AdfsError`: nothing is wrong with the request, and earlier checkpoints are intact.
     """
 
 
-# What a process may meet that all processes of a job then raise together.
+# Errors of one process that all processes of a job then raise together.
 FAILURES = (AdfsError, CheckpointError, OSError, MemoryError)
 
 
 class AllRanksRaise(Exception):
     """The cause (``raise error from ...``) of an error that all ranks of a job raise together.
 
-    ``speaks`` is true on the one rank that is to print it.
+    ``prints`` is true on the one rank that is to print it.
     """
 
-    def __init__(self, rank: int, speaks: bool) -> None:
-        super().__init__(f"rank {rank} met this error, and all ranks raise it")
-        self.speaks = speaks
+    def __init__(self, rank: int, prints: bool) -> None:
+        super().__init__(f"rank {rank} found this error, and all ranks raise it")
+        self.prints = prints
 
 
 class BeforeRanks(Exception):
-    """The cause of an error that a process meets before it has begun as a rank."""
+    """The cause of an error that a process finds before it has started as a rank."""
 
 
 def is_agreed(error: BaseException) -> bool:
@@ -56,4 +79,4 @@ def is_agreed(error: BaseException) -> bool:
 
 def is_printed_elsewhere(error: BaseException) -> bool:
     """Whether another rank prints this error."""
-    return isinstance(error.__cause__, AllRanksRaise) and not error.__cause__.speaks
+    return isinstance(error.__cause__, AllRanksRaise) and not error.__cause__.prints

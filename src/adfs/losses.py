@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 
 from adfs.errors import ParameterError
-from adfs.kernels import scalar
+from adfs.kernels import loss_functions as code
 
 
 @dataclass(frozen=True)
@@ -15,7 +15,7 @@ class Loss:
     ----------
     name : str
     code : int
-        Number by which the kernels know the loss (`adfs.kernels.scalar`).
+        Number of the loss in the kernels (`adfs.kernels.loss_functions`).
     max_curvature : float
         ``l''max``: a sample with features ``x`` and weight ``w`` is ``w l''max |x|^2``-smooth.
         Infinite where the loss is not smooth.
@@ -44,13 +44,13 @@ class Loss:
 LOSSES = {
     loss.name: loss
     for loss in (
-        Loss("logistic", scalar.LOGISTIC, 0.25, True, "log(1 + exp(-y s))"),
-        Loss("squared", scalar.SQUARED, 1.0, False, "(s - y)^2 / 2"),
-        Loss("squared_hinge", scalar.SQUARED_HINGE, 2.0, True, "max(0, 1 - y s)^2"),
-        Loss("smoothed_hinge", scalar.SMOOTHED_HINGE, 1.0, True, "huber of max(0, 1 - y s)"),
-        Loss("huber", scalar.HUBER, 1.0, False, "r^2 / 2, |r| - 1/2 for |r| > 1; r = s - y"),
-        Loss("hinge", scalar.HINGE, math.inf, True, "max(0, 1 - y s)"),
-        Loss("absolute", scalar.ABSOLUTE, math.inf, False, "|s - y|"),
+        Loss("logistic", code.LOGISTIC, 0.25, True, "log(1 + exp(-y s))"),
+        Loss("squared", code.SQUARED, 1.0, False, "(s - y)^2 / 2"),
+        Loss("squared_hinge", code.SQUARED_HINGE, 2.0, True, "max(0, 1 - y s)^2"),
+        Loss("smoothed_hinge", code.SMOOTHED_HINGE, 1.0, True, "huber of max(0, 1 - y s)"),
+        Loss("huber", code.HUBER, 1.0, False, "r^2 / 2, |r| - 1/2 for |r| > 1; r = s - y"),
+        Loss("hinge", code.HINGE, math.inf, True, "max(0, 1 - y s)"),
+        Loss("absolute", code.ABSOLUTE, math.inf, False, "|s - y|"),
     )
 }  # fmt: skip
 

@@ -1,15 +1,15 @@
-"""What nodes may ask of each other: the only way to learn anything about another node.
+"""Communication between nodes: the only access that a node has to the data of another node.
 
-A `Network` knows which nodes are in this process. Everything else goes through its verbs:
+A `Network` holds which nodes are in this process. All else goes through its methods:
 
 - ``sum_rows`` adds one row per node over all nodes, and every process gets the result;
 - ``neighbours`` brings the rows of neighbouring nodes (one round of gossip);
 - ``exchange`` swaps one row with the other end of an edge;
-- ``gather`` and ``facts`` collect what set-up needs to know about all processes or nodes.
+- ``gather`` and ``facts`` collect values of all processes or nodes at set-up.
 
-This class has all nodes in one process. `adfs.distributed.network.MpiNetwork` has the same verbs
-between ranks; `connect` finds it by the name of the engine. Compiled code reaches the same verbs
-through ``links`` (`adfs.kernels.network`).
+This class has all nodes in one process. `adfs.mpi.mpi_network.MpiNetwork` has the same methods
+between ranks; `connect` imports it for ``engine="mpi"``. Compiled code calls the same methods
+through ``links`` (`adfs.kernels.node_sums`).
 """
 
 from __future__ import annotations
@@ -19,14 +19,16 @@ import functools
 import importlib
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from adfs.errors import FAILURES, ParameterError
+from adfs.agreement import Peers
+from adfs.checks import choice
+from adfs.errors import ParameterError
 from adfs.graphs.topology import Topology
-from adfs.kernels import network as kernel
+from adfs.kernels import node_sums as kernel
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -37,14 +39,17 @@ ENGINES = ("local", "mpi")
 
 
 class Part(NamedTuple):
-    """What one node gives: a row to be added, and numbers that everybody wants to see."""
+    """What one node contributes: a row to be added, and numbers that every process receives."""
 
     row: Vector
     values: tuple[float, ...]
 
 
 class Ask(NamedTuple):
-    """Parts of this process's nodes in order; all rows have ``width`` numbers, all asks alike."""
+    """A request for a sum: the parts of this process's nodes in order.
+
+    All rows have ``width`` numbers, all parts ``n_values`` values, on all processes.
+    """
 
     width: int
     n_values: int
@@ -58,7 +63,7 @@ class Answer(NamedTuple):
     values: Matrix
 
 
-Steps = Generator[Ask, Answer, T]  # work that needs sums: it asks, is sent the answer, returns
+Steps = Generator[Ask, Answer, T]  # work that needs sums: yields requests, receives answers
 
 
 class Block(NamedTuple):
@@ -69,7 +74,7 @@ class Block(NamedTuple):
 
 
 class TreeSum:
-    """Adds rows along the fixed binary tree over node numbers, as they come in node order.
+    """Adds rows along the fixed binary tree over node numbers, in node order.
 
     Examples
     --------
@@ -86,7 +91,7 @@ class TreeSum:
         self.rows: list[Vector] = []
 
     def add(self, block: Block, row: Vector | None = None) -> int:
-        """Put a block on the stack and add what is complete; how many additions that took."""
+        """Put a block on the stack and add complete pairs; returns the number of additions."""
         self.blocks.append(self._raised(block))
         if row is not None:
             self.rows.append(row)
@@ -128,6 +133,8 @@ class Network:
         The local number of each node, -1 where it is elsewhere.
     ends : array of shape (n_edges, 2)
         Local numbers of both ends of each edge, -1 where an end is elsewhere.
+    peers : Peers
+        The processes.
 
     Examples
     --------
@@ -137,15 +144,21 @@ class Network:
     """
 
     engine = "local"
-    timeout: float | None = None  # seconds without a sign of another process; None while setting up
     keep_waits = False  # whether to record when this process waited
     waited = 0.0  # seconds of waiting inside rounds
     bytes_sent = 0
     clock = staticmethod(time.perf_counter)
 
-    def __init__(self, topology: Topology, rank: int = 0, rank_of: Numbers | None = None) -> None:
+    def __init__(
+        self,
+        topology: Topology,
+        rank: int = 0,
+        rank_of: Numbers | None = None,
+        peers: Peers | None = None,
+    ) -> None:
         n = topology.n_nodes
         self.topology, self.rank = topology, rank
+        self.peers = Peers() if peers is None else peers
         self.rank_of = np.zeros(n, np.int64) if rank_of is None else rank_of
         self.size = int(self.rank_of.max()) + 1
         self.nodes: Numbers = np.flatnonzero(self.rank_of == rank)
@@ -181,7 +194,7 @@ class Network:
         )
 
     def _callback_address(self) -> int:
-        """Where compiled code asks for other processes' numbers; 0 if it never has to."""
+        """The function by which compiled code gets other processes' numbers; 0 if not needed."""
         return 0
 
     @property
@@ -191,7 +204,7 @@ class Network:
 
     @functools.cached_property
     def n_levels(self) -> int:
-        """Rows that a stack of `adfs.kernels.network` needs."""
+        """Rows that a stack of `adfs.kernels.node_sums` needs."""
         deepest = depth = 0
         for merges in self.links.merges.tolist():
             deepest, depth = max(deepest, depth + 1), depth + 1 - merges
@@ -202,28 +215,11 @@ class Network:
         """Whether all nodes are in this process."""
         return self.size == 1
 
-    # What set-up asks for.
+    # Set-up.
 
     def gather(self, item: Any) -> list[Any]:
-        """What every process gave, in the order of their numbers; all have to call it."""
-        return [item]
-
-    def agree(self, error: Exception | None) -> None:
-        """Raise on every process if one has an error."""
-        if error is not None:
-            raise error
-
-    def attempt(self, work: Callable[[], T]) -> T:
-        """The result of some local work, once it is known to have succeeded on every process."""
-        if self.is_whole:
-            return work()
-        result, error = None, None
-        try:
-            result = work()
-        except FAILURES as failure:
-            error = failure
-        self.agree(error)
-        return result  # type: ignore[return-value]
+        """The items of all processes, in the order of their numbers; all have to call it."""
+        return self.peers.gather(item)
 
     def facts(self, own: NDArray[Any]) -> NDArray[Any]:
         """One entry (or row) per node of the graph, from those of each process's own nodes."""
@@ -235,10 +231,10 @@ class Network:
             whole[nodes] = part.reshape(len(nodes), *own.shape[1:])
         return whole
 
-    # What a run asks for.
+    # Runs.
 
     def answers(self, ask: Ask) -> Iterator[Answer | None]:
-        """The answer to an ask; None is yielded while it is under way."""
+        """Yields None while a request is under way, then its answer."""
         tree = TreeSum(self.topology.n_nodes)
         values = []
         for node, part in zip(self.nodes.tolist(), ask.parts, strict=True):
@@ -256,30 +252,23 @@ class Network:
         yield Answer(total.copy() if len(self.nodes) == 1 else total, values)
 
     def ask(self, ask: Ask) -> Answer:
-        """The answer, waited for."""
+        """Wait for the answer to a request."""
         return self._awaited(self.answers(ask))
 
     def _awaited(self, answers: Iterator[Answer | None]) -> Answer:
-        found: list[Answer] = []
-
-        def there() -> bool:
-            answer = next(answers)
-            if answer is not None:
-                found.append(answer)
-            return answer is not None
-
-        self._await(there, "the other ranks' part of a sum")
-        return found[0]
+        found = Poll(answers)
+        self._await(found.done, "the other ranks' part of a sum")
+        return found.result
 
     def _await(self, there: Callable[[], bool], what: str) -> None:
-        """Wait inside a round; what the first poll takes is this process's own work."""
+        """Wait inside a round; the time of the first poll is this process's own work."""
         if not there():
             started = time.perf_counter()
-            self.wait(there, lambda: what)
+            self.peers.wait(there, lambda: what)
             self.waited += time.perf_counter() - started
 
     def run(self, steps: Steps[T]) -> T:
-        """The result of work that asks for sums, each waited for."""
+        """The result of work that needs sums; waits for each."""
         try:
             ask = next(steps)
             while True:
@@ -287,6 +276,18 @@ class Network:
         except StopIteration as end:
             result: T = end.value
             return result
+
+    def polls(self, steps: Steps[T]) -> Iterator[T | None]:
+        """Yields None while work that needs sums is under way, then its result."""
+        try:
+            ask = next(steps)
+            while True:
+                answers = self.answers(ask)
+                while (answer := next(answers)) is None:
+                    yield None
+                ask = steps.send(answer)
+        except StopIteration as end:
+            yield end.value
 
     def sum_rows(self, rows: Iterable[Vector], width: int) -> Vector:
         """Sum over all nodes of one row per node; ``rows`` are those of the nodes here."""
@@ -301,12 +302,12 @@ class Network:
         """Fill the rows of neighbours elsewhere, which follow the rows of the nodes here."""
 
     def exchange(self, edge: int, outgoing: Vector) -> Vector:
-        """Give ``outgoing`` to the far end of an edge that leaves this process; what it gave."""
+        """Send ``outgoing`` to the far end of an edge that leaves this process; returns its row."""
         raise ParameterError(f"Both ends of edge {edge} are in this process.")
 
-    def begin_max(self, told: Numbers, heard: Numbers) -> Callable[[], bool]:
-        """Begin to find the largest of each number over all processes; call the result to know."""
-        heard[:] = told
+    def begin_max(self, own: Numbers, largest: Numbers) -> Callable[[], bool]:
+        """Begin to compute ``largest``, entry by entry over all processes; returns whether done."""
+        largest[:] = own
         return lambda: True
 
     def collect(self, own: Matrix) -> Matrix:
@@ -315,25 +316,27 @@ class Network:
 
     def carrier(self, stepper: Any) -> Any:
         """What moves the messages of a `QueueStepper`."""
-        raise AssertionError("one process needs no queue")
+        raise AssertionError("one process needs no messages")
 
-    def wait(
-        self,
-        there: Callable[[], bool],
-        what: Callable[[], str],
-        progress: Callable[[], int] | None = None,
-    ) -> None:
-        """Poll until something is there; the only place where a process waits for others.
 
-        Where other processes are waited for, the job ends with a message when ``timeout`` seconds
-        have passed in which ``progress`` did not change; signals are noticed meanwhile.
-        """
-        while not there():
-            pass
+class Poll(Generic[T]):
+    """An iterator that yields None until it yields its result."""
 
-    def give_up(self, what: str) -> None:
-        """End the job because of a fault between processes."""
-        raise ConnectionError(what)
+    def __init__(self, steps: Iterator[T | None]) -> None:
+        self._steps = steps
+        self._result: T | None = None
+
+    def done(self) -> bool:
+        """Take one more step, unless the result is there; whether it is."""
+        if self._result is None:
+            self._result = next(self._steps)
+        return self._result is not None
+
+    @property
+    def result(self) -> T:
+        """The result, once it is there."""
+        assert self._result is not None
+        return self._result
 
 
 class Callback:
@@ -350,8 +353,8 @@ class Callback:
             function(kind, flat.reshape(n_rows, n_columns))
             return 0
 
-        self._kept = self.TYPE(answer)  # as long as the address is in use
-        self.address = int(ctypes.cast(self._kept, ctypes.c_void_p).value or 0)
+        self._function = self.TYPE(answer)  # must exist as long as the address is in use
+        self.address = int(ctypes.cast(self._function, ctypes.c_void_p).value or 0)
 
 
 def connect(
@@ -362,10 +365,8 @@ def connect(
     ``n_own`` shards are in this process; ``nodes`` are their numbers, consecutive over the ranks by
     default. Without a topology it is the most square grid.
     """
-    if engine not in ENGINES:
-        raise ParameterError(f"engine={engine!r} is unknown; choose one of {', '.join(ENGINES)}.")
-    if engine == "mpi":
-        module = importlib.import_module("adfs.distributed.network")
+    if choice("engine", engine, ENGINES) == "mpi":
+        module = importlib.import_module("adfs.mpi.mpi_network")
         network: Network = module.connect(topology, n_own, nodes)
         return network
     if nodes is not None and sorted(nodes) != list(range(n_own)):

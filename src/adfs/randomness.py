@@ -5,14 +5,13 @@ import zlib
 import numpy as np
 from numpy.typing import NDArray
 
-from adfs.errors import ParameterError
+from adfs.checks import whole
 
 
 def stream_sequence(seed: int, stream: str) -> np.random.SeedSequence:
     """Seed of the stream called ``stream``; different names give independent streams."""
-    if int(seed) != seed or seed < 0:
-        raise ParameterError(f"seed={seed!r} must be a whole number >= 0; pass for example seed=0.")
-    return np.random.SeedSequence([int(seed), zlib.crc32(stream.encode())])
+    whole_seed = whole("seed", seed, hint="pass for example seed=0")
+    return np.random.SeedSequence([whole_seed, zlib.crc32(stream.encode())])
 
 
 def generator(seed: int, stream: str) -> np.random.Generator:

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import pytest
 
 from adfs.cli.main import main
-from adfs.problems.generators import sparse_text, two_gaussians
-from cli_for_tests import write_libsvm
+from adfs.data.generators import sparse_text, two_gaussians
+from support.cli import write_libsvm
 
 
 class Outcome(NamedTuple):
@@ -26,7 +26,7 @@ def home(tmp_path, monkeypatch):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("TERM", "xterm")
     # On a slow machine a run may take long enough for a line about its progress.
-    monkeypatch.setattr("adfs.cli.progress.SECONDS_BETWEEN_LINES", 1e9)
+    monkeypatch.setattr("adfs.cli.plain_progress.SECONDS_BETWEEN_LINES", 1e9)
     return tmp_path
 
 

@@ -55,20 +55,22 @@ def test_text_that_cannot_be_learnt_from(adfs, home, case):
 ARGUMENTS = {
     "sigma = 0": (["--sigma", "0"], "--sigma 0 must be a finite number > 0"),
     "sigma < 0": (["--sigma", "-1"], "--sigma -1 must be a finite number > 0"),
+    "sigma next to 0": (["--sigma", "1e-308"], "--sigma 1e-308 must be a finite number"),
+    "balanced without tau": (["--parameters", "balanced", "--tau", "0"], "tuned"),
     "sigma NaN": (["--sigma", "nan"], "--sigma nan must be a finite number > 0"),
     "C = 0": (["--C", "0"], "--C 0 must be a finite number > 0"),
     "C infinite": (["--C", "inf"], "--C inf must be a finite number > 0"),
     "both strengths": (["--C", "1", "--sigma", "1"], "--sigma: not allowed with argument --C"),
-    "tau < 0": (["--tau", "-1"], "tau=-1 must be >= 0 and finite"),
-    "tau NaN": (["--tau", "nan"], "tau=nan must be >= 0 and finite"),
-    "tol = 0": (["--tol", "0"], "tol=0 must be > 0"),
-    "tol < 0": (["--tol", "-1e-3"], "tol=-0.001 must be > 0"),
-    "tol in words": (["--tol", "tiny"], "--tol: invalid float value: 'tiny'; see `adfs train"),
-    "time limit": (["--time-limit", "0"], "time_limit=0 s must be > 0"),
-    "iterations": (["--max-iter", "-1"], "--max-iter: '-1' must be a whole number >= 0"),
-    "nodes = 0": (["--nodes", "0"], "--nodes: '0' must be a whole number >= 1"),
-    "nodes > samples": (["--nodes", "5"], "n_nodes=5 must not exceed n_samples=4"),
-    "seed < 0": (["--seed", "-1"], "--seed: '-1' must be a whole number >= 0"),
+    "tau < 0": (["--tau", "-1"], "--tau -1 must be >= 0 and finite"),
+    "tau NaN": (["--tau", "nan"], "--tau nan must be >= 0 and finite"),
+    "tol = 0": (["--tol", "0"], "--tol 0 must be a finite number > 0"),
+    "tol < 0": (["--tol", "-1e-3"], "--tol -0.001 must be a finite number > 0"),
+    "tol in words": (["--tol", "tiny"], "--tol: 'tiny' must be a number; see `adfs train"),
+    "time limit": (["--time-limit", "0"], "--time-limit 0 must be a finite number > 0"),
+    "iterations": (["--max-iter", "-1"], "--max-iter: -1 must be a whole number >= 0"),
+    "nodes = 0": (["--nodes", "0"], "--nodes: 0 must be a whole number >= 1"),
+    "nodes > samples": (["--nodes", "5"], "--nodes 5 must not exceed 4"),
+    "seed < 0": (["--seed", "-1"], "--seed: -1 must be a whole number >= 0"),
     "graph and nodes": (["--graph", "grid:3x3"], "has 9 nodes, but 4 were asked for"),
     "hypercube": (["--graph", "hypercube", "--nodes", "3"], "a power of two of nodes"),
     "graph unknown": (["--graph", "web"], "Graph 'web' is not known"),
@@ -81,12 +83,12 @@ ARGUMENTS = {
         ["--loss", "hinge", "--algorithm", "adfs"],
         "needs a smooth loss and 'hinge' is not; choose algorithm ns-adfs, or one of the losses",
     ),
-    "algorithm": (["--algorithm", "sgd"], "algorithm='sgd' is not known"),
+    "algorithm": (["--algorithm", "sgd"], "--algorithm sgd is not known"),
     "rule": (["--parameters", "best"], "--parameters: invalid choice: 'best'"),
-    "draw without m": (["--partition", "draw"], "how='draw' needs m"),
-    "m without draw": (["--m", "3"], "m=3 is for how='draw' only"),
-    "m > samples": (["--partition", "draw", "--m", "9"], "m=9 must be a whole number from 1 to"),
-    "too few columns": (["--n-features", "1"], "index 2 is above n_features=1"),
+    "draw without m": (["--partition", "draw"], "--partition draw needs --m"),
+    "m without draw": (["--m", "3"], "--m 3 is for --partition draw only"),
+    "m > samples": (["--partition", "draw", "--m", "9"], "--m 9 must be a whole number from 1 to"),
+    "too few columns": (["--n-features", "1"], "index 2 is above --n-features 1"),
     "weights of targets": (
         ["--loss", "squared", "--class-weight", "balanced"],
         "--class-weight needs two classes, but --loss squared is a regression",
@@ -124,19 +126,21 @@ def test_a_missing_shard(adfs, home):
 def test_shards_of_mixed_dimension_wider_than_n_features(adfs, home):
     (home / "p0.txt").write_text("1 1:1\n")
     (home / "p1.txt").write_text("-1 3:1\n")
-    refused(adfs("train", "p{node}.txt", "--n-features", "2"), "index 3 is above n_features=2")
+    refused(adfs("train", "p{node}.txt", "--n-features", "2"), "index 3 is above --n-features 2")
     assert adfs("train", "p{node}.txt", "--quiet").code == 0
 
 
 def test_a_pattern_contradicted_by_nodes_or_partition(adfs, home):
     (home / "p0.txt").write_text(GOOD)
     refused(adfs("train", "p{node}.txt", "--nodes", "2"), "--nodes 2 must equal the number of")
-    refused(adfs("train", "p{node}.txt", "--partition", "even"), "--partition and --m deal one")
+    refused(
+        adfs("train", "p{node}.txt", "--partition", "even"), "--partition and --m distribute one"
+    )
 
 
 def test_arrays_of_mixed_dimension(adfs):
     np.savez("x.npz", X=np.ones((3, 2)), y=np.ones(2))
-    refused(adfs("train", "x.npz"), "y must be one-dimensional with one label a row, 3 in all")
+    refused(adfs("train", "x.npz"), "y must be one-dimensional with one entry per row, 3 in all")
 
 
 def test_arrays_with_nan_or_infinity(adfs):
@@ -169,7 +173,7 @@ def test_a_file_without_permission(adfs, good, monkeypatch):
 
 @pytest.mark.parametrize("flag", ["--out", "--trace"])
 def test_outputs_that_cannot_be_written_are_refused_before_any_work(adfs, home, flag, monkeypatch):
-    monkeypatch.setattr("adfs.problems.files.load_rows", lambda *_: pytest.fail("data was read"))
+    monkeypatch.setattr("adfs.data.files.load_rows", lambda *_: pytest.fail("data was read"))
     (home / "folder").mkdir()
     (home / "file").write_text("")
     for path, sentence in (

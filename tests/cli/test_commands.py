@@ -1,28 +1,26 @@
-"""`datasets`, `info`, `demo`, help, and the lists the parser writes out."""
+"""`datasets`, `info`, help, and the lists the parser writes out."""
 
 import json
-import sys
 
 import pytest
 
 import adfs as package
 from adfs import losses
 from adfs.cli import options
-from adfs.graphs import naming
-from adfs.plots.convergence import draw_convergence
-from adfs.problems import partition
-from adfs.problems.datasets import DATASETS
-from adfs.runtime.model import Model
-from adfs.runtime.trace import Trace
+from adfs.data import partition
+from adfs.data.datasets import DATASETS
+from adfs.engine.trace import Trace
+from adfs.graphs import graph_names
 from adfs.schedule import clock, delays
-from adfs.theory import choices
+from adfs.study.plots.comparison_plot import draw_convergence
+from adfs.theory import rules
 
 
 def test_names_written_out_for_a_quick_help_are_those_of_the_registries():
     assert set(options.LOSSES) == set(losses.LOSSES)
     assert options.PARTITIONS == partition.HOW
     assert options.CLOCKS == clock.CLOCKS
-    assert set(options.RULES) == {*choices.RULES, "theory"}
+    assert set(options.RULES) == {*rules.RULES, "theory"}
     assert set(options.LAWS) == set(delays.LAWS)
     assert options.SCOPES == delays.SCOPES
 
@@ -33,7 +31,7 @@ def test_version(adfs):
 
 @pytest.mark.parametrize(
     "command",
-    ["train", "predict", "datasets", "info", "demo", "schedule", "schedule sample",
+    ["train", "predict", "datasets", "info", "schedule", "schedule sample",
      "schedule show", "schedule times", "schedule timeline"],
 )  # fmt: skip
 def test_every_command_has_help_with_an_example(adfs, command):
@@ -46,11 +44,10 @@ def test_every_command_has_help_with_an_example(adfs, command):
     )
 
 
-def test_help_names_every_graph_and_hides_the_demo(adfs):
+def test_help_names_every_graph(adfs):
     text = " ".join(adfs("train", "--help").out.split())
-    assert all(family in text for family in naming.FAMILIES)
+    assert all(family in text for family in graph_names.FAMILIES)
     assert "regularised" in text[text.index("--intercept append") :][:120]
-    assert "demo" not in adfs("--help").out
 
 
 def test_datasets_are_listed_with_where_they_are(adfs, home, monkeypatch):
@@ -77,7 +74,7 @@ def test_a_known_set_that_is_not_on_disk_is_announced_and_fetched(adfs, home, mo
         (home / "cache").mkdir()
         (home / "cache" / name).write_text("1 1:1\n-1 2:1\n1 1:2\n-1 2:2\n")
 
-    monkeypatch.setattr("adfs.cli.data.locate", locate)
+    monkeypatch.setattr("adfs.cli.problem_arguments.locate", locate)
     outcome = adfs("train", "a9a", "--json")
     assert outcome.err == f"a9a is not on disk: downloading {DATASETS['a9a'].url}\n"
     assert json.loads(outcome.out)["n_features"] == 123
@@ -105,34 +102,7 @@ def test_info_tells_versions_extras_and_caches(adfs, monkeypatch):
 
 def test_info_says_which_extra_to_install(adfs, monkeypatch):
     monkeypatch.setattr("adfs.cli.info.EXTRAS", {"no-such-package": "mpi"})
-    assert "not installed; pip install 'adfs[mpi]'" in adfs("info").out
-
-
-def test_the_demo_converges_and_says_where_its_picture_is(adfs, home):
-    outcome = adfs("demo", "--out", "out/demo")
-    assert outcome.code == 0
-    for word in ("converged", "relative gap", "accuracy 98", "times as fast as the paper's"):
-        assert word in outcome.out
-    assert "picture: out/demo/convergence.png" in outcome.out
-    assert (home / "out/demo/convergence.png").read_bytes()[:4] == b"\x89PNG"
-    model = Model.load("out/demo/model.npz")
-    assert model.meta["duality_gap"] <= 1e-8 * model.meta["objective"]
-    assert (home / "out/demo/trace.csv").is_file()
-
-
-def test_the_demo_without_matplotlib_says_which_extra(adfs, home, monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    outcome = adfs("demo", "--out", "d")
-    assert outcome.code == 0
-    assert "run pip install 'adfs[plots]'" in outcome.out
-    assert sorted(path.name for path in (home / "d").iterdir()) == ["model.npz", "trace.csv"]
-
-
-def test_the_demo_refuses_a_file_for_a_folder(adfs, home):
-    (home / "f").write_text("")
-    outcome = adfs("demo", "--out", "f")
-    assert outcome.code == 2
-    assert "--out f must be a folder" in outcome.err
+    assert "not installed; pip install '.[mpi]'" in adfs("info").out
 
 
 def test_convergence_is_drawn_with_the_rate_of_theorem_1():

@@ -11,11 +11,11 @@ import time
 import pytest
 
 from adfs.algorithms.base import REGISTRY
-from adfs.bench import folder as folders
 from adfs.cli import options
-from adfs.plots.comparison import AXES
-from adfs.runtime import trace as traces
-from comparisons_for_tests import counted, idle, interrupt
+from adfs.engine import trace as traces
+from adfs.study import run_folder as folders
+from adfs.study.plots.comparison_plot import AXES
+from support.comparisons import counted, idle, interrupt
 
 NAMES = "adfs:exact,adfs:paper"
 
@@ -24,7 +24,7 @@ NAMES = "adfs:exact,adfs:paper"
 def quick(request, monkeypatch):
     """Pictures take longer than all else here: one test asks for them."""
     if "pictures" not in request.fixturenames:
-        monkeypatch.setattr(folders, "pictures", lambda *_: {})
+        monkeypatch.setattr(folders, "comparison_images", lambda *_: {})
 
 
 @pytest.fixture
@@ -89,8 +89,16 @@ def test_the_options_of_train_describe_the_problem_here_too(adfs, dense):
     assert (config["tau"], config["clock"], config["tol"]) == (2.0, "rendezvous", 1e-3)
 
 
+def test_without_a_strength_C_is_1_here_too(adfs, dense):
+    words = ("--algorithms", "adfs:exact", "--nodes", "5", "--graph", "ring", "--tol", "1e-2")
+    outcome = adfs("compare", dense[0], *words, "--json")
+    assert json.loads(outcome.out)["config"]["problem"]["sigma"] == pytest.approx(1 / 5)
+
+
 def test_not_reaching_tol_is_no_error(adfs, dense):
-    outcome = adfs("compare", dense[0], "--algorithms", NAMES, "--clock-limit", "60")
+    outcome = adfs(
+        "compare", dense[0], "--sigma", "1", "--algorithms", NAMES, "--clock-limit", "60"
+    )
     assert outcome.code == 0
     assert "> 6" in outcome.out
     assert "time_limit" in outcome.out
@@ -172,7 +180,7 @@ def test_an_interruption_prints_what_is_finished_and_how_to_go_on(adfs, dense, m
     assert outcome.code == 130
     assert outcome.err.startswith("adfs: interrupted with 1 of 2 runs finished; ")
     assert outcome.err.count("\n") == 1
-    way = "they are kept in r, give the same command again to go on." if out else "give --out DIR"
+    way = "they are kept in r, give the same command again" if out else "give --out DIR"
     assert way in outcome.err
     assert "counted" in outcome.out
     if out:
@@ -196,7 +204,7 @@ def test_an_interruption_in_json_is_still_one_object(adfs, dense, monkeypatch):
 def test_a_process_that_is_signalled_keeps_its_finished_runs(dense, home, number):
     script = (
         "import sys; from adfs.cli.main import main\n"
-        "from pytest import MonkeyPatch; from comparisons_for_tests import idle\n"
+        "from pytest import MonkeyPatch; from support.comparisons import idle\n"
         "idle(MonkeyPatch()); sys.exit(main(sys.argv[1:]))"
     )
     process = subprocess.Popen(
@@ -220,17 +228,20 @@ def test_a_process_that_is_signalled_keeps_its_finished_runs(dense, home, number
 
 BAD = {
     "an algorithm": (["--algorithms", "adfs,sgd"], "Algorithm 'sgd' is not known; choose from"),
-    "a rule": (["--algorithms", "adfs:magic"], "adfs:magic: parameters='magic' is not a rule"),
+    "a rule": (["--algorithms", "adfs:magic"], "adfs:magic: --algorithms magic is not a rule"),
     "twice": (["--algorithms", "adfs,adfs"], "'adfs' is named twice"),
     "an empty name": (["--algorithms", ""], "Algorithm '' is not known"),
-    "tol": (["--tol", "0"], "tol=0 must be > 0: it is the relative suboptimality at which"),
-    "a tol too small": (["--tol", "1e-15"], "tol=1e-15 is too small"),
-    "seeds": (["--seeds", "0"], "--seeds: '0' must be a whole number >= 1"),
-    "jobs": (["--jobs", "-2"], "--jobs: '-2' must be a whole number >= 1"),
+    "tol": (
+        ["--tol", "0"],
+        "--tol 0 must be a finite number > 0; it is the relative suboptimality",
+    ),
+    "a tol too small": (["--tol", "1e-15"], "--tol 1e-15 is too small"),
+    "seeds": (["--seeds", "0"], "--seeds: 0 must be a whole number from 1"),
+    "jobs": (["--jobs", "-2"], "--jobs: -2 must be a whole number >= 1"),
     "an axis": (["--axis", "time"], "--axis: invalid choice: 'time'"),
-    "a clock limit": (["--clock-limit", "-1"], "clock_limit=-1 must be > 0"),
+    "a clock limit": (["--clock-limit", "-1"], "--clock-limit -1 must be a finite number > 0"),
     "no folder": (["--out", ""], "'' must name a folder"),
-    "a file": (["--out", "dense.txt"], "'dense.txt' must name a folder"),
+    "a file": (["--out", "dense.txt"], "--out dense.txt would overwrite dense.txt"),
     "a loss": (["--loss", "hinge", "--algorithms", "adfs"], "needs a smooth loss"),
 }
 
@@ -272,12 +283,12 @@ def test_a_folder_with_an_odd_name_is_just_a_folder(adfs, dense, home):
         assert (home / name / "comparison.json").is_file()
 
 
-def test_help_has_an_example_and_says_when_wall_times_are_clean(adfs):
+def test_help_has_an_example_and_says_when_wall_times_are_accurate(adfs):
     outcome = adfs("compare", "--help")
     text = " ".join(outcome.out.split())
     assert outcome.code == 0
     assert "examples: adfs compare" in text
-    assert "wall times are only clean with 1" in text
+    assert "wall times are accurate only with 1" in text
     assert tuple(AXES) == options.AXES
     assert "compare" in adfs("--help").out
 

@@ -9,9 +9,9 @@ import pytest
 import adfs as package
 from adfs.algorithms.names import NAMES
 from adfs.cli import completion, options
-from adfs.cli.main import build
-from adfs.graphs import naming
-from adfs.problems.datasets import DATASETS
+from adfs.cli.commands import parse
+from adfs.data.datasets import DATASETS
+from adfs.graphs import graph_names
 
 ASK = """
 source "$1"; shift
@@ -44,8 +44,8 @@ def tab(adfs, home):
 
 def test_names_written_out_are_those_of_the_registries():
     assert list(NAMES) == package.algorithms()
-    assert set(completion.GRAPHS) == set(naming.FAMILIES)
-    assert set(completion.DATASETS) == set(DATASETS)
+    assert set(options.GRAPHS) == set(graph_names.FAMILIES)
+    assert set(options.DATASETS) == set(DATASETS)
 
 
 def test_verbs_are_completed(tab):
@@ -113,5 +113,5 @@ def test_without_shtab_it_says_what_to_install(adfs, monkeypatch):
 
 
 def test_making_a_script_leaves_other_parsers_as_they_are():
-    completion.script(build(), "bash")
-    assert build().parse_args(["train", "any-name", "--graph", "grid:2x2"]).graph == "grid:2x2"
+    completion.script("bash")
+    assert parse(["train", "any-name", "--graph", "grid:2x2"]).graph == "grid:2x2"

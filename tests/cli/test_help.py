@@ -1,6 +1,5 @@
 """Help: every command says what it is for, its defaults, and examples that work."""
 
-import argparse
 import gzip
 import re
 import shlex
@@ -9,15 +8,17 @@ import sys
 
 import pytest
 
-from adfs.cli import settings
-from adfs.cli.main import _parse, build
-from adfs.cli.parser import Parser, leaves, nearest, verbs_of
-from adfs.problems.generators import sparse_text
-from cli_for_tests import write_libsvm
+from adfs.cli.arguments import Command, Option
+from adfs.cli.commands import ADFS, parse
+from adfs.cli.options import SETTINGS
+from adfs.cli.parser import Parser, nearest
+from adfs.data.generators import sparse_text
+from support.cli import write_libsvm
 
-TREE = build()
-LEAVES = {leaf.prog: leaf for leaf in leaves(TREE)}
-PARSERS = {"adfs": TREE, "adfs schedule": verbs_of(TREE)["schedule"], **LEAVES}
+LEAVES = dict(ADFS.leaves("adfs"))
+SCHEDULE = next(verb for verb in ADFS.verbs if verb.name == "schedule")
+COMMANDS = {"adfs": ADFS, "adfs schedule": SCHEDULE, **LEAVES}
+PARSERS = {name: Parser(command, name) for name, command in COMMANDS.items()}
 HEAVY = "adfs reproduce"  # its examples take minutes, except one
 
 
@@ -57,7 +58,7 @@ def test_examples_are_understood_and_end_well(adfs, surroundings, line):
     if line.startswith(("mpiexec", "ADFS_DATA=")) or (
         line.startswith(HEAVY) and "json" not in line
     ):
-        assert _parse(words).run  # for more ranks, another folder, or too long for here
+        assert parse(words).command.run  # for more ranks, another folder, or too long for here
         return
     outcome = adfs(*words)
     assert (outcome.code, outcome.err.count("adfs:")) == (0, 0), outcome.err
@@ -74,15 +75,15 @@ def test_a_command_has_a_purpose_and_two_to_four_examples(name):
 
 
 @pytest.mark.parametrize("name", LEAVES)
-def test_help_tells_every_default_and_explains_every_argument(name):
-    for action in LEAVES[name]._actions:
-        if action.help == argparse.SUPPRESS or isinstance(action, argparse._HelpAction):
-            continue
-        assert action.help, action
-        if action.default not in (None, False):
-            told = re.search(r"\(default ([^\s,)]+)", action.help)
-            assert told, action
-            assert type(action.default)(told[1]) == action.default
+def test_help_shows_every_default_and_explains_every_argument(name):
+    text = "".join(PARSERS[name].format_help().split())
+    for option in LEAVES[name].options:
+        assert option.help, option
+        assert "".join(option.full_help.split()) in text
+        if option.default is not None:
+            shown = re.search(r"\(default ([^\s,)]+)\)$", option.full_help)
+            assert shown, option
+            assert type(option.default)(shown[1]) == option.default
 
 
 def test_help_of_limits_says_their_units(adfs):
@@ -97,7 +98,7 @@ def test_options_stand_in_groups_below_a_usage_of_one_line(adfs):
     titles = [line for line in text.splitlines() if line.endswith(":") and line[0] != " "]
     assert titles == [
         "positional arguments:", "options:", "the problem:", "the network:", "the time model:",
-        "the run:", "files and words:", "settings:", "examples:",
+        "the run:", "files and output:", "settings:", "examples:",
     ]  # fmt: skip
 
 
@@ -129,11 +130,11 @@ def test_a_mistyped_word_is_refused_with_the_nearest_one(adfs, words, hint):
 
 
 def test_hidden_flags_are_never_suggested_and_positions_are_no_flags():
-    parser = Parser(prog="p")
-    parser.add_argument("--intercept", action="store_true", help="x")
-    settings.add_settings(parser)
-    assert "--no-intercept" not in parser.flags()
-    assert nearest("--itercept", parser.flags()) == "--intercept"
+    switch = Option("--intercept", "x")
+    command = Command("p", "", "", "", groups={"": (switch,), **SETTINGS})
+    assert Parser(command, "p").parse_args(["--no-intercept"]).intercept is False
+    assert "--no-intercept" not in command.flags
+    assert nearest("--itercept", command.flags) == "--intercept"
     assert nearest("c", ["C", "sigma"]) == "C"
     assert nearest("zzz", ["C", "sigma"]) is None
 

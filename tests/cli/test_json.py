@@ -7,9 +7,7 @@ import numpy as np
 import pytest
 
 from adfs.cli import output
-from adfs.cli.main import build
-from adfs.cli.parser import leaves
-from adfs.runtime.model import Model
+from adfs.cli.commands import ADFS
 
 # A command line for every command that prints results; completion prints a script.
 COMMANDS = {
@@ -23,7 +21,6 @@ COMMANDS = {
     "adfs schedule timeline": ["s.npz", "--chrome", "t.json"],
     "adfs datasets": [],
     "adfs info": [],
-    "adfs demo": [],
 }
 
 
@@ -47,7 +44,7 @@ def files(adfs, dense):
 
 
 def test_every_command_has_the_flag():
-    found = {leaf.prog: "--json" in leaf.flags() for leaf in leaves(build())}
+    found = {name: "--json" in command.flags for name, command in ADFS.leaves("adfs")}
     assert found.pop("adfs completion") is False
     assert found == dict.fromkeys(COMMANDS, True)
 
@@ -75,11 +72,13 @@ def test_numbers_that_json_lacks_are_null(capsys):
 
 def test_a_run_that_diverges_is_told_without_tokens_that_json_lacks(adfs, dense, monkeypatch):
     """An objective that is infinite, as after an overflow."""
-    from adfs.cli import report
+    from adfs.cli import train_output
 
-    record = report.record
+    record = train_output.record
     monkeypatch.setattr(
-        report, "record", lambda *a: {**record(*a), "objective": math.inf, "train": {"x": math.nan}}
+        train_output,
+        "record",
+        lambda *a: {**record(*a), "objective": math.inf, "train": {"x": math.nan}},
     )
     found = strict(adfs("train", dense[0], "--json").out)
     assert found["objective"] is None
@@ -116,12 +115,3 @@ def test_a_timeline_says_its_window_and_files(adfs, files, home):
     record = strict(adfs(*words, "--json").out)
     assert record == {"first": 10, "last": 70, "out": None, "chrome": "t.json"}
     assert "events 10 to 69: wrote t.json" in adfs(*words).out
-
-
-def test_the_demo_says_where_everything_is(adfs, home):
-    record = strict(adfs("demo", "--out", "d", "--json").out)
-    assert record["status"] == "converged"
-    assert record["relative_gap"] <= record["tol"] == 1e-8
-    assert Model.load(record["model"]).meta["status"] == "converged"
-    assert {record["trace"], record["picture"]} == {"d/trace.csv", "d/convergence.png"}
-    assert all((home / record[name]).is_file() for name in ("model", "trace", "picture"))

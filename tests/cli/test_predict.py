@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from adfs.problems.files import save_npz
-from adfs.runtime.model import Model
+from adfs.data.files import save_npz
+from adfs.model import Model
 
 
 @pytest.fixture

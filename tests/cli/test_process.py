@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from adfs.runtime.model import Model
+from adfs.model import Model
 
 ADFS = [sys.executable, "-m", "adfs"]
 ENDLESS = ["--tol", "1e-300", "--max-iter", "100000000000"]
@@ -47,6 +47,38 @@ def test_a_signal_before_there_is_a_model_leaves_nothing_and_one_line(home, numb
     assert process.returncode == code
     assert err == f"adfs: stopped by {number.name} before the end.\n"
     assert [path.name for path in home.iterdir()] == ["slow.txt"]
+
+
+STRUCK = """
+import signal, sys, time
+
+class Strike:
+    def find_spec(self, name, path=None, target=None):
+        if name == {module!r}:
+            sys.meta_path.remove(self)
+            try:
+                signal.raise_signal({number})
+                time.sleep(10)
+            except BaseException:
+                {then}
+
+sys.meta_path.insert(0, Strike())
+from adfs.cli.main import main
+sys.exit(main(["train", "dense.txt"]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("module", "then"),
+    [("argparse", "raise"), ("numpy", "raise"), ("numpy", "raise ImportError('failed') from None")],
+    ids=["of the commands", "of arithmetic", "in words of its own"],
+)
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_during_an_import_is_one_line(dense, module, then, number, code):
+    script = STRUCK.format(module=module, number=int(number), then=then)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    sentence = f"adfs: stopped by {number.name} before the end.\n"
+    assert (done.returncode, done.stdout, done.stderr) == (code, "", sentence)
 
 
 def test_exit_codes_of_a_process(dense):

@@ -8,10 +8,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from adfs.bench.progress import RunProgress
-from adfs.cli import progress
-from adfs.runtime.course import Progress
-from adfs.runtime.stopping import Stopping
+from adfs.cli import plain_progress
+from adfs.engine.run_controller import Progress
+from adfs.engine.stopping import Stopping
+from adfs.study.comparison_progress import RunProgress
 
 
 class Clock:
@@ -26,7 +26,7 @@ class Clock:
 
 @pytest.fixture
 def clock(monkeypatch):
-    monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", 10.0)
+    monkeypatch.setattr(plain_progress, "SECONDS_BETWEEN_LINES", 10.0)
     clock = Clock()
     monkeypatch.setattr(time, "monotonic", clock)
     return clock
@@ -35,19 +35,21 @@ def clock(monkeypatch):
 @pytest.fixture
 def always(monkeypatch):
     """A line at every evaluation."""
-    monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", 0.0)
-    monkeypatch.setattr(progress, "SHARE_BETWEEN_LINES", 0.0)
+    monkeypatch.setattr(plain_progress, "SECONDS_BETWEEN_LINES", 0.0)
+    monkeypatch.setattr(plain_progress, "SHARE_BETWEEN_LINES", 0.0)
 
 
 def at(iteration, seconds, gap):
-    return Progress(iteration, 0.0, seconds, SimpleNamespace(relative_gap=gap), 1e-6)
+    return Progress(
+        iteration, 0.0, seconds, SimpleNamespace(relative_gap=gap, gap_text=f"{gap:g}"), 1e-6
+    )
 
 
 def test_lines_come_after_ten_seconds_and_then_ever_more_rarely(clock):
-    patience, spoken = progress.Patience(), []
+    timer, spoken = plain_progress.LineTimer(), []
     for second in range(1001):
         clock.now = 100.0 + second
-        if patience.is_over():
+        if timer.is_due():
             spoken.append(second)
     assert spoken[:4] == [10, 20, 30, 40]
     assert all(later - earlier >= 0.1 * later for earlier, later in pairwise(spoken))
@@ -55,7 +57,7 @@ def test_lines_come_after_ten_seconds_and_then_ever_more_rarely(clock):
 
 
 def test_a_line_tells_gap_rate_and_time_left(clock, capsys):
-    lines = progress.Lines(Stopping(1e-6))
+    lines = plain_progress.ProgressLines(Stopping(1e-6))
     lines(at(0, 0.0, 1.0))
     clock.now += 11.0
     lines(at(220_000, 11.0, 1e-3))
@@ -65,7 +67,7 @@ def test_a_line_tells_gap_rate_and_time_left(clock, capsys):
 
 
 def test_a_line_is_silent_about_what_is_not_known(clock, capsys):
-    lines = progress.Lines(Stopping(1e-6))
+    lines = plain_progress.ProgressLines(Stopping(1e-6))
     lines(at(0, 0.0, 1.0))
     clock.now += 11.0
     lines(at(1_100, 11.0, 2.0))  # the gap has grown
@@ -73,7 +75,7 @@ def test_a_line_is_silent_about_what_is_not_known(clock, capsys):
 
 
 def test_a_line_of_a_comparison_tells_which_run(clock, capsys):
-    lines = progress.RunLines(Stopping(1e-6, measure="suboptimality"))
+    lines = plain_progress.ProgressLines(Stopping(1e-6, measure="suboptimality"))
 
     def look(label, iteration, seconds, error):
         reading = SimpleNamespace(suboptimality=error, relative_gap=1.0)
@@ -90,7 +92,7 @@ def test_a_line_of_a_comparison_tells_which_run(clock, capsys):
 
 
 def test_a_line_of_a_reproduction_tells_the_share(clock, capsys):
-    lines = progress.ShareLines("theorem-2")
+    lines = plain_progress.ShareLines("theorem-2")
     lines(0.1)
     clock.now += 15.0
     lines(0.25)

@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from adfs.reproduce import catalogue
-from adfs.reproduce.report import Claim, Report
+from adfs.study.paper import catalogue
+from adfs.study.paper.paper_report import Claim, Report
 
 MINE = ("theorem-2", "scaling", "table-1")
 
@@ -40,22 +40,22 @@ def fakes(monkeypatch):
     calls = []
 
     def make(name, action):
-        def reproduce(order):
-            calls.append((name, order.quick, order.jobs, order.folder))
-            action(order)
+        def reproduce(context):
+            calls.append((name, context.quick, context.jobs, context.folder))
+            action(context)
             claim = Claim("it holds", "it did", "yes")
-            return Report(name, "A fake", ["By hand."], [claim], [], quick=order.quick,
-                          interrupted=order.interrupted)  # fmt: skip
+            return Report(name, "A fake", ["By hand."], [claim], [], quick=context.quick,
+                          interrupted=context.interrupted)  # fmt: skip
 
         return reproduce
 
-    def install(action=lambda order: None, data=()):
-        functions = {"one": make("one", lambda order: None), "two": make("two", action)}
-        entries = {name: catalogue.Entry(name, name) for name in functions}
-        entries["two"] = catalogue.Entry("two", "two", data)
-        monkeypatch.setattr("adfs.reproduce.catalogue.CATALOGUE", entries)
+    def install(action=lambda context: None, data=()):
+        functions = {"one": make("one", lambda context: None), "two": make("two", action)}
+        entries = {name: catalogue.PaperResult(name, name) for name in functions}
+        entries["two"] = catalogue.PaperResult("two", "two", data)
+        monkeypatch.setattr("adfs.study.paper.catalogue.CATALOGUE", entries)
         monkeypatch.setattr("adfs.cli.reproduce.CATALOGUE", entries)
-        monkeypatch.setattr(catalogue.Entry, "load", lambda entry: functions[entry.home])
+        monkeypatch.setattr(catalogue.PaperResult, "load", lambda entry: functions[entry.function])
         return calls
 
     return install
@@ -81,13 +81,13 @@ def test_json_is_one_object_and_quiet_is_silence(adfs, fakes):
 
 def test_a_signal_keeps_what_is_finished(adfs, fakes, home):
     calls = fakes()
-    fakes(lambda order: signal.raise_signal(signal.SIGINT))
+    fakes(lambda context: signal.raise_signal(signal.SIGINT))
     outcome = adfs("reproduce", "two", "--out", "r")
     assert outcome.code == 130
     assert "Interrupted: this is what was finished" in outcome.out
     assert outcome.err == "adfs: interrupted in two; what is finished is in r.\n"
     assert json.loads((home / "r/two/report.json").read_text())["interrupted"]
-    fakes(lambda order: signal.raise_signal(signal.SIGTERM))
+    fakes(lambda context: signal.raise_signal(signal.SIGTERM))
     outcome = adfs("reproduce", "all", "--json")
     assert outcome.code == 143
     assert json.loads(outcome.out)["status"] == "interrupted"
@@ -96,7 +96,7 @@ def test_a_signal_keeps_what_is_finished(adfs, fakes, home):
 
 
 def test_a_signal_while_a_problem_is_set_up_starts_no_run(adfs, home, monkeypatch):
-    from adfs.problems.finite_sum import Problem
+    from adfs.problem.finite_sum import Problem
 
     optimum = Problem.optimum
     strikes = iter([signal.SIGINT])  # once: a second signal would end the process
@@ -110,7 +110,7 @@ def test_a_signal_while_a_problem_is_set_up_starts_no_run(adfs, home, monkeypatc
         raise AssertionError("a run was started")
 
     monkeypatch.setattr(Problem, "optimum", solve_and_interrupt)
-    monkeypatch.setattr("adfs.bench.runs.Work._compute", no_run)
+    monkeypatch.setattr("adfs.study.compare.Runs._compute", no_run)
     outcome = adfs("reproduce", "table-1", "--quick", "--out", "r")
     assert outcome.code == 130
     assert "Interrupted: this is what was finished" in outcome.out
@@ -122,7 +122,7 @@ def test_what_can_be_refused_is_refused_before_any_work(adfs, fakes, home):
     for arguments, sentence in (
         (["nothing"], "'nothing' is nothing that can be reproduced; choose all or one of one, two"),
         (["all"], "two needs the data set higgs, which is not on disk; put its file into the"),
-        (["one", "--jobs", "0"], "'0' must be a whole number >= 1"),
+        (["one", "--jobs", "0"], "must be a whole number >= 1"),
         (["one", "--out", "file"], "--out file must be a folder that can be made and written"),
     ):
         (home / "file").write_text("")
@@ -150,7 +150,7 @@ def test_a_report_that_cannot_be_written_is_told(adfs, fakes, monkeypatch):
 def test_without_matplotlib_it_says_which_extra(adfs, fakes, monkeypatch):
     fakes()
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    assert "run pip install 'adfs[plots]'" in adfs("reproduce", "one", "--out", "r").out
+    assert "run pip install '.[plots]'" in adfs("reproduce", "one", "--out", "r").out
 
 
 def test_on_a_terminal_there_is_a_progress_line_and_a_signal_ends_the_run(home):

@@ -44,6 +44,13 @@ def test_a_sample_for_data_is_what_training_draws(adfs, dense):
     np.testing.assert_array_equal(saved.sample, drawn.sample)
 
 
+def test_a_sample_without_a_strength_is_that_of_C_1(adfs, dense):
+    for name, words in (("default.npz", ()), ("one.npz", ("--C", "1"))):
+        assert adfs("schedule", "sample", dense[0], *words, "--out", name).code == 0
+    default, one = (Schedule.load(name).events() for name in ("default.npz", "one.npz"))
+    np.testing.assert_array_equal(default.which, one.which)
+
+
 def test_one_node_never_communicates(adfs):
     record = json.loads(adfs("schedule", "sample", "--nodes", "1", "--events", "5", "--json").out)
     assert record["first"] == [0, 0, 0, 0, 0]
@@ -90,8 +97,8 @@ def test_times_take_speeds_delays_and_laws(adfs, figure_2):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["--tau", "-1"], "tau=-1 must be >= 0"),
-        (["--tau", "fast"], "'fast' must be a number, or several"),
+        (["--tau", "-1"], "--tau -1 must be >= 0"),
+        (["--tau", "fast"], "'fast' must be a number or a list of numbers"),
         (["--speed", "1,2"], "speed has 2 values for 4 nodes"),
         (["--delay-shape", "2"], "means nothing to the constant law"),
     ],
@@ -140,7 +147,7 @@ def test_a_picture_without_matplotlib_says_which_extra(adfs, figure_2, monkeypat
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     outcome = adfs("schedule", "timeline", figure_2, "--out", "t.png")
     assert outcome.code == 2
-    assert "run pip install 'adfs[plots]'" in outcome.err
+    assert "run pip install '.[plots]'" in outcome.err
 
 
 @pytest.mark.parametrize("verb", ["show", "times"])

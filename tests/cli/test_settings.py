@@ -6,10 +6,10 @@ import shlex
 import numpy as np
 import pytest
 
-from adfs.cli import toml
-from adfs.cli.main import _parse
-from adfs.runtime.model import Model
-from commands_for_tests import bits_of_model, rows_of_trace
+from adfs.cli import settings as toml
+from adfs.cli.commands import parse
+from adfs.model import Model
+from support.commands import bits_of_model, rows_of_trace
 
 
 @pytest.fixture
@@ -25,8 +25,9 @@ def settings(home):
 
 def parsed(*words):
     """Values of arguments, without the objects that the parser adds."""
-    values = vars(_parse([str(word) for word in words]))
-    return {name: value for name, value in values.items() if name not in ("run", "parser")}
+    values = vars(parse([str(word) for word in words]))
+    ours = ("command", "prog", "config")
+    return {name: value for name, value in values.items() if name not in ours}
 
 
 def test_a_file_equals_the_flags(adfs, dense, settings):
@@ -91,23 +92,28 @@ def test_the_command_kept_with_a_model_needs_no_file(adfs, dense, settings, home
 
 
 FAULTS = {
-    "longer": ("tolerance = 1", "in run.toml is no setting of `adfs train`; the nearest is tol."),
-    "mistyped": ("max-itr = 1", "max-itr in run.toml is no setting of `adfs train`; the nearest"),
-    "case": ("c = 1", "c in run.toml is no setting of `adfs train`; the nearest is C."),
-    "far": ("xyzzy = 1", "xyzzy in run.toml is no setting of `adfs train`; see `adfs train --h"),
-    "own": ('config = "b.toml"', "config in run.toml is no setting of `adfs train`"),
+    "longer": ("tolerance = 1", "is not a setting of `adfs train`; the nearest is tol."),
+    "mistyped": ("max-itr = 1", "max-itr in run.toml is not a setting of `adfs train`; the"),
+    "case": ("c = 1", "c in run.toml is not a setting of `adfs train`; the nearest is C."),
+    "far": ("xyzzy = 1", "xyzzy in run.toml is not a setting of `adfs train`; see `adfs train --h"),
+    "own": ('config = "b.toml"', "config in run.toml is not a setting of `adfs train`"),
     "text": ('tol = "tiny"', 'tol in run.toml must be a number, but is "tiny"; correct it.'),
     "number": ("loss = 3", "loss in run.toml must be a text in quotes, but is 3; correct it."),
     "choice": ('loss = "log"', "loss in run.toml must be one of logistic, squared,"),
-    "whole": ("max-iter = 1.5", "max-iter in run.toml must be a whole number, but is 1.5"),
-    "range": ("nodes = 0", "nodes in run.toml: '0' must be a whole number >= 1; see `adfs train"),
+    "whole": ("max-iter = 1.5", "max-iter in run.toml must be a whole number >= 0, but is 1.5"),
+    "range": ("nodes = 0", "nodes in run.toml: 0 must be a whole number >= 1; see `adfs train"),
     "switch": ('intercept = "yes"', 'intercept in run.toml must be true or false, but is "yes"'),
     "no switch": ("tol = true", "tol in run.toml must be a number, but is true"),
     "list": ("tol = [1, 2]", "tol in run.toml must be a number, but is [1, 2]"),
     "table": ("[tol]\nx = 1", "tol in run.toml must be a number, but is a table"),
     "rivals": ("sigma = 1\nC = 1", "sigma and C in run.toml exclude each other; keep one."),
-    "twice": ("max-iter = 1\nmax_iter = 2", "max_iter in run.toml is there a second time, as max-"),
+    "twice": ("max-iter = 1\nmax_iter = 2", "max_iter in run.toml is also set as max-iter"),
     "not TOML": ("tol: 1", "--config run.toml must be TOML, but: "),
+    "nested": ("x = " + "[" * 50_000, "must be TOML, but: it is nested too deeply; correct"),
+    "endless number": ("tol = " + "9" * 5_000, "--config run.toml must be TOML, but: "),
+    "long": ("# " + "x" * 1_000_000, "must be TOML, but: it has more than 1,000,000 letters"),
+    "NUL": ('out = "a\\u0000b"', "out in run.toml: 'a\\x00b' must be a path, which cannot"),
+    "NUL, data": ('data = "a\\u0000b"', "must be a path, which cannot contain NUL"),
     "not text": (b"tol = '\xff'", "--config run.toml must be TOML, but: "),
 }  # fmt: skip
 
@@ -166,15 +172,16 @@ def test_saved_settings_hold_defaults_too_and_lists_as_lists(adfs, dense, home):
     words = ("compare", dense[0], "--algorithms", "adfs,adfs:exact", "--speed", "1,1,1,2", "--tol",
              "1e-3", "--quiet", "--save-config", "c.toml")  # fmt: skip
     assert adfs(*words) == (0, "", "")
-    saved = toml.load("--config", "c.toml")
+    saved = toml.load("c.toml")
     assert saved["algorithms"] == ["adfs", "adfs:exact"]
     assert saved["speed"] == [1.0, 1.0, 1.0, 2.0]
     assert saved["graph"] == "grid"
     assert saved["quiet"] is True
-    assert not {"config", "save-config", "sigma", "C", "intercept"} & set(saved)
+    assert saved["C"] == 1.0
+    assert not {"config", "save-config", "sigma", "intercept"} & set(saved)
     again = parsed("compare", "--config", "c.toml")
     first = parsed(*words)
-    for name in ("command_line", "save_config", "config"):
+    for name in ("command_line", "save_config"):
         first.pop(name), again.pop(name)
     assert again == first
 
@@ -190,16 +197,22 @@ def test_settings_of_a_run_that_stopped_early_are_saved(adfs, dense, home):
     outcome = adfs(*words)
     assert outcome.code == 3
     assert json.loads(outcome.out)["iterations"] == 5
-    assert toml.load("--config", "saved.toml")["max-iter"] == 5
+    assert toml.load("saved.toml")["max-iter"] == 5
 
 
 def test_settings_are_not_written_over_what_other_arguments_name(adfs, dense, home):
     content = (home / dense[0]).read_text()
     outcome = adfs("train", dense[0], "--save-config", dense[0])
     assert outcome.code == 2
-    assert "--save-config dense.txt is named by another argument" in outcome.err
+    assert "--save-config dense.txt would overwrite dense.txt" in outcome.err
     assert (home / dense[0]).read_text() == content
     assert "must be in an existing folder" in adfs("train", "x", "--save-config", "no/s.toml").err
+
+
+def test_settings_may_be_saved_under_any_name(adfs, dense, home):
+    name = "new\nline # = [x].toml"
+    assert adfs("train", dense[0], "--max-iter", "5", "--quiet", "--save-config", name).code == 3
+    assert parsed("train", "--config", name)["max_iter"] == 5
 
 
 def test_schedules_take_settings_too(adfs, settings):
@@ -216,20 +229,31 @@ def test_schedules_take_settings_too(adfs, settings):
 
 
 @pytest.mark.parametrize(
-    "value",
-    [True, 3, -0.1, 1e-30, 1e300, "plain", 'quote " and \\ back', "line\nbreak\ttab", "\x7f\x01é∞",
-     ["a", "b"], [1.0, 2.5]],
-)  # fmt: skip
-def test_values_are_read_as_they_were_written(home, value):
-    (home / "v.toml").write_text(f"{toml.key('a b')} = {toml.shown(value)}\n")
-    assert toml.load("--config", "v.toml") == {"a b": value}
+    "words",
+    [
+        ["--quiet"],
+        ["--seeds", "3"],
+        ["--tol", "-0.1"],
+        ["--tol", "1e-30"],
+        ["--tol", "1e300"],
+        ["--tol", "inf"],
+        ["--out", 'quote " and \\ back'],
+        ["--out", "line\nbreak\ttab"],
+        ["--out", "\x7f\x01é∞"],
+        ["--algorithms", "a,b"],
+        ["--speed", "1,2.5"],
+    ],
+)
+def test_values_are_read_as_they_were_written(home, words):
+    first = ["compare", "x", *words]
+    (home / "v.toml").write_text(toml.in_force(parse(first)))
+    again = parsed("compare", "--config", "v.toml")
+    assert {**again, "command_line": None} == {**parsed(*first), "command_line": None}
 
 
-def test_numbers_that_are_not_finite_are_read_as_they_were_written(home):
-    (home / "v.toml").write_text(f"a = {toml.shown(float('inf'))}\nb = {toml.shown(np.nan)}\n")
-    found = toml.load("--config", "v.toml")
-    assert found["a"] == float("inf")
-    assert np.isnan(found["b"])
+def test_a_number_that_is_nan_is_read_as_it_was_written(home):
+    (home / "v.toml").write_text(toml.in_force(parse(["compare", "x", "--tol", "nan"])))
+    assert np.isnan(parsed("compare", "--config", "v.toml")["tol"])
 
 
 def test_a_mark_before_the_first_letter_is_no_fault(settings):
@@ -239,7 +263,7 @@ def test_a_mark_before_the_first_letter_is_no_fault(settings):
 def test_two_files_are_refused(adfs, settings):
     run = adfs("train", "x", "--config", settings("seed = 1"), "--config", "other.toml")
     assert (run.code, run.err) == (
-        2, "adfs: --config can be given once, but is there 2 times; keep one.\n",
+        2, "adfs: --config can be given once, but occurs 2 times; keep one.\n",
     )  # fmt: skip
 
 
@@ -255,6 +279,6 @@ def test_a_name_that_no_toml_can_hold_is_refused_before_the_work(adfs, dense, ho
     name = "bad\udcff.npz"
     run = adfs("train", dense[0], "--C", "1", "--out", name, "--save-config", "s.toml")
     assert run.code == 2
-    assert "--save-config s.toml must hold out, but TOML has no words" in run.err
+    assert "--save-config s.toml must hold out, but TOML cannot hold" in run.err
     assert not (home / "s.toml").exists()
     assert not (home / name).exists()

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from adfs.problems.files import save_npz
-from adfs.runtime.model import Model
-from adfs.runtime.trace import COLUMNS
+from adfs.data.files import save_npz
+from adfs.engine.trace import COLUMNS
+from adfs.model import Model
 
 KEYS = {
     "status", "objective", "duality_gap", "iterations", "idealized_time", "wall_time", "n_prox",
@@ -93,6 +93,16 @@ def test_C_is_the_inverse_of_all_nodes_sigma_together(adfs, dense, nodes):
     assert by_c["objective"] == pytest.approx(by_sigma["objective"], rel=1e-10)
     assert by_c["C"] == pytest.approx(0.5)
     assert by_c["graph"] == {1: "single", 4: "grid:2x2", 6: "grid:2x3"}[nodes]
+
+
+def test_the_model_does_not_depend_on_the_number_of_nodes(adfs, dense):
+    name, X, y = dense
+    _, objective = logistic_optimum(X, y, strength=1.0)
+    for nodes in (1, 4, 6):
+        record = train(adfs, name, "--nodes", nodes)
+        assert record["objective"] == pytest.approx(objective, rel=1e-9)
+        assert (record["C"], record["sigma"]) == (pytest.approx(1.0), pytest.approx(1 / nodes))
+    assert "sigma 0.25 per node (C = 1)" in adfs("train", name).out
 
 
 def test_json_is_one_object_with_the_promised_keys(adfs, dense):
@@ -183,7 +193,7 @@ def test_draw_gives_each_node_m_rows(adfs, dense):
 
 @pytest.mark.parametrize("how", ["even", "contiguous", "sorted"])
 def test_how_samples_lie_does_not_change_the_minimum(adfs, sparse, how):
-    reference = train(adfs, sparse[0], "--nodes", "1", "--sigma", "4")
+    reference = train(adfs, sparse[0], "--nodes", "1", "--sigma", "1")
     record = train(adfs, sparse[0], "--partition", how, "--graph", "ring")
     assert record["objective"] == pytest.approx(reference["objective"], rel=1e-10)
     assert record["graph"] == "ring:4"

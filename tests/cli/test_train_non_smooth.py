@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import LinearConstraint, minimize
 
-from adfs.runtime.model import Model
+from adfs.model import Model
 
 
 def quadratic_program(X, y, sigma, loss):
@@ -78,7 +78,10 @@ def test_an_algorithm_for_smooth_losses_is_refused_with_the_choices(adfs, dense,
 def test_a_rule_of_another_algorithm_is_refused_with_the_choices(adfs, dense):
     outcome = adfs("train", dense[0], "--loss", "hinge", "--parameters", "projector")
     assert outcome.code == 2
-    assert "'projector' is not a rule of 'ns-adfs'; choose one of paper, tuned." in outcome.err
+    assert (
+        "--parameters projector is not a rule of 'ns-adfs'; choose one of paper, tuned."
+        in outcome.err
+    )
 
 
 def test_a_tolerance_that_no_double_can_certify_ends(adfs, dense):
@@ -89,11 +92,11 @@ def test_a_tolerance_that_no_double_can_certify_ends(adfs, dense):
 
 
 def test_a_warm_start_is_not_a_worse_start(adfs, dense):
-    path = dense[0]
-    assert adfs("train", path, "--loss", "hinge", "--tol", "1e-6", "--out", "m.npz").code == 0
+    train = ("train", dense[0], "--loss", "hinge", "--tol", "1e-6", "--sigma", "1")
+    assert adfs(*train, "--out", "m.npz").code == 0
     records = []
     for extra in ([], ["--warm-start", "m.npz"]):
-        outcome = adfs("train", path, "--loss", "hinge", "--tol", "1e-6", "--json", *extra)
+        outcome = adfs(*train, "--json", *extra)
         assert outcome.code == 0
         records.append(json.loads(outcome.out))
     assert records[1]["iterations"] <= records[0]["iterations"]

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from adfs.runtime.model import Model
+from adfs.model import Model
 
 
 @pytest.mark.parametrize("loss", ["logistic", "hinge"])

@@ -9,10 +9,11 @@ import pytest
 import scipy.sparse as sp
 
 import adfs
-from adfs.algorithms.base import Counts, Setting, get_algorithm
+from adfs.algorithms.base import Counts, MethodSetting, get_algorithm
 from adfs.errors import ParameterError
-from adfs.problems.certificates import certify
-from problems_for_tests import all_duals, make_case, stored_as
+from adfs.problem.certificate import certify
+from support.problems import all_duals, make_case, stored_as
+from support.selection import covering
 
 NAMES = adfs.algorithms()
 GRAPHS = ("single", "path:2", "grid:2x2", "star:5")
@@ -34,7 +35,7 @@ def accuracy(name):
 def make(name, graph="grid:2x2", kind="dense", rule="tuned", seed=0):
     """A method on a small problem, and the problem."""
     problem = stored_as(make_case(graph, loss_for(name), density=0.7), kind)
-    return get_algorithm(name)(problem, Setting(rule=rule, seed=seed)), problem
+    return get_algorithm(name)(problem, MethodSetting(rule=rule, seed=seed)), problem
 
 
 def reading(algorithm, state):
@@ -80,7 +81,8 @@ def test_parameters_describe_themselves(name):
     method, _ = make(name)
     told = method.parameters.description()
     assert str(method.parameters) == str(told)
-    assert any(fact.name in ("rho", "theta") for fact in told.facts)
+    rates = ("rho", "theta") if method.needed is None else ("A_0",)
+    assert any(fact.name in rates for fact in told.facts)
 
 
 def test_an_unknown_name_is_refused_with_the_known_ones():
@@ -103,9 +105,7 @@ def test_its_parameters_explain_themselves(name):
     assert "object at 0x" not in text
 
 
-@pytest.mark.parametrize("kind", ["dense", "csr", "float32"])
-@pytest.mark.parametrize("graph", GRAPHS)
-@pytest.mark.parametrize("name", NAMES)
+@covering(name=NAMES, graph=GRAPHS, kind=("dense", "csr", "float32"))
 def test_readings_have_the_promised_shapes_and_are_finite(name, graph, kind):
     method, problem = make(name, graph, kind)
     algorithm = method.algorithm
@@ -226,9 +226,7 @@ def test_messages_carry_at_most_d_numbers(name):
     assert (counts.bytes > 0) == (counts.n_comm > 0) == (name != "point-saga")
 
 
-@pytest.mark.parametrize("kind", ["dense", "csr"])
-@pytest.mark.parametrize("graph", GRAPHS)
-@pytest.mark.parametrize("name", NAMES)
+@covering(name=NAMES, graph=GRAPHS, kind=("dense", "csr"))
 def test_it_ends_at_the_certified_optimum(name, graph, kind):
     method, problem = make(name, graph, kind)
     best = problem.optimum()
@@ -270,7 +268,7 @@ def test_rows_of_zero_and_weights_of_zero_do_no_harm(name):
     for convert in (np.asarray, sp.csr_matrix):
         data = [(convert(rows), *rest) for rows, *rest in shards]
         problem = adfs.Problem(data, loss_for(name), case.problem.sigma, case.problem.topology)
-        method = get_algorithm(name)(problem, Setting())
+        method = get_algorithm(name)(problem, MethodSetting())
         thetas = method.algorithm.output(run(method, long_enough(method)))
         np.testing.assert_allclose(thetas, np.tile(best, (2, 1)), atol=accuracy(name))
 
@@ -284,7 +282,7 @@ def test_a_loss_that_is_not_smooth_is_refused_with_the_choices(name, loss):
         "the losses logistic, squared, squared_hinge, smoothed_hinge, huber"
     )
     with pytest.raises(ParameterError, match=sentence):
-        get_algorithm(name)(problem, Setting())
+        get_algorithm(name)(problem, MethodSetting())
 
 
 @pytest.mark.parametrize("loss", ["logistic", "squared", "squared_hinge", "huber"])
@@ -292,7 +290,7 @@ def test_a_loss_that_is_not_smooth_is_refused_with_the_choices(name, loss):
 def test_a_smooth_loss_is_sent_to_the_linear_rate(name, loss):
     sentence = f"'{name}' is for the losses hinge, absolute and '{loss}' is smooth; choose.* adfs"
     with pytest.raises(ParameterError, match=sentence):
-        get_algorithm(name)(make_case("path:2", loss).problem, Setting())
+        get_algorithm(name)(make_case("path:2", loss).problem, MethodSetting())
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -5,10 +5,10 @@ import pytest
 
 import adfs
 from adfs.algorithms import all_reduce
-from adfs.algorithms.base import Counts, Setting, get_algorithm
-from adfs.kernels.network import SUM
+from adfs.algorithms.base import Counts, MethodSetting, get_algorithm
+from adfs.kernels.node_sums import SUM
 from adfs.network import Callback, Network
-from problems_for_tests import make_case
+from support.problems import make_case
 
 IN_ROUNDS = ("msda", "ssda", "dsba", "katyusha", "l-katyusha", "newton", "lbfgs")
 EVENTS = 6  # Newton takes every step so far
@@ -51,7 +51,7 @@ def test_a_round_asks_for_what_it_declares(name, graph):
     case = make_case(graph, "logistic")
     recorder = Recorder(case.problem.topology)
     problem = adfs.Problem(case.shards, "logistic", case.problem.sigma, network=recorder)
-    method = get_algorithm(name)(problem, Setting())
+    method = get_algorithm(name)(problem, MethodSetting())
     algorithm = method.algorithm
     state = algorithm.init()
     recorder.price(problem.n_features)  # set-up is not counted

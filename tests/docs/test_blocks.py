@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from adfs.cli import main
-from pages_for_tests import (
+from adfs.cli.commands import parse as parse_words
+from support.pages import (
     DOCS,
     NOT_CODE,
     PAGES,
@@ -60,7 +60,7 @@ def test_commands_in_indented_lines_have_options_that_exist(page):
 def parse(arguments, place):
     """Fail unless the command line's own parser takes the arguments."""
     try:
-        main._parse(list(arguments))
+        parse_words(list(arguments))
     except SystemExit as stop:
         if stop.code:
             pytest.fail(f"{place}: adfs {' '.join(arguments)}")
@@ -70,6 +70,15 @@ def parse(arguments, place):
 def test_files_that_a_page_names_exist(page):
     named = [path for path in PATHS.findall(page.read_text()) if "NAME" not in path]
     assert not [path for path in named if not list(ROOT.glob(path))]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_modules_that_a_page_names_exist(page):
+    named = re.findall(r"`((?:\w+/)+\w+\.py)`", page.read_text())
+    packages = {path.name for path in (ROOT / "src" / "adfs").iterdir()}
+    ours = [path for path in named if path.split("/")[0] in packages]
+    ours = [path for path in ours if "NAME" not in path]
+    assert not [path for path in ours if not (ROOT / "src" / "adfs" / path).exists()]
 
 
 def test_pages_that_teach_have_code():

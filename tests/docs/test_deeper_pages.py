@@ -5,7 +5,7 @@ Two files instead of one, because tests are dealt to processes by files.
 
 import pytest
 
-from pages_for_tests import DOCS, name_of, run, with_code
+from support.pages import DOCS, name_of, run, with_code
 
 
 @pytest.mark.parametrize("page", with_code(sorted(DOCS.glob("*/**/*.md"))), ids=name_of)

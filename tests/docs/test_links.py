@@ -2,7 +2,7 @@
 
 import pytest
 
-from pages_for_tests import DOCS, PAGES, anchors, links, name_of
+from support.pages import DOCS, PAGES, anchors, links, name_of
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
@@ -20,14 +20,6 @@ def test_pages_of_the_site_do_not_link_to_folders(page):
     # A host of repositories shows a folder; the site has nothing to show there.
     paths = [target.partition("#")[0] for target in links(page)]
     assert not [path for path in paths if path and (page.parent / path).is_dir()]
-
-
-def test_every_page_is_linked_from_an_index():
-    # These links are the site's table of contents (docs/conf.py).
-    tables = [DOCS / "index.md", *DOCS.glob("*/index.md")]
-    listed = {(table.parent / target).resolve() for table in tables for target in links(table)}
-    missing = set(DOCS.rglob("*.md")) - listed - {DOCS / "index.md"}
-    assert not missing, f"link them from docs/index.md: {sorted(map(name_of, missing))}"
 
 
 def test_every_picture_is_shown_by_a_page():

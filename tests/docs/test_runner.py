@@ -2,7 +2,7 @@
 
 import pytest
 
-from pages_for_tests import blocks, commands, run
+from support.pages import blocks, commands, run
 
 WRONG = {
     "an assertion fails": "```python\nassert 1 + 1 == 3\n```\n",

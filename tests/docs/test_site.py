@@ -2,6 +2,8 @@
 
 import importlib.util
 import os
+import re
+import shutil
 import subprocess
 import sys
 from html.parser import HTMLParser
@@ -11,13 +13,16 @@ from urllib.parse import unquote, urldefrag, urlsplit
 import pytest
 
 import adfs
-from pages_for_tests import DOCS, anchors
+from support.pages import DOCS, anchors
 
-NEEDED = ("sphinx", "myst_parser", "furo")
+NEEDED = ("sphinx", "myst_parser", "furo", "sphinx_design", "sphinx_copybutton", "sphinx_gallery")
 MISSING = [name for name in NEEDED if importlib.util.find_spec(name) is None]
 pytestmark = pytest.mark.skipif(
-    bool(MISSING), reason=f"needs {', '.join(MISSING)}: pip install 'adfs[docs]'"
+    bool(MISSING), reason=f"needs {', '.join(MISSING)}: pip install '.[docs]'"
 )
+
+FORMULA = re.compile(r'<(span|div) class="math[^"]*">.*?</\1>', re.DOTALL)
+SCRIPTS = ("katex/katex.min.js", "math.js")
 
 
 class Page(HTMLParser):
@@ -93,10 +98,13 @@ def test_every_page_is_reached_from_the_first(site, pages):
 
 
 def test_everything_public_is_in_the_reference(pages):
-    described = next(page for path, page in pages.items() if path.name == "api.html").names
-    # One function stands for each room.
-    rooms = {"datasets": "load", "generators": "two_gaussians", "report": "train_page"}
-    names = [f"{name}.{rooms[name]}" if name in rooms else name for name in adfs.__all__]
+    described = set().union(*(page.names for path, page in pages.items() if "api" in path.as_uri()))
+    # One name stands for each module.
+    modules = {
+        "datasets": "load", "generators": "two_gaussians", "report": "train_page",
+        "losses": "Loss", "plugins": "Algorithm",
+    }  # fmt: skip
+    names = [f"{name}.{modules[name]}" if name in modules else name for name in adfs.__all__]
     assert {f"adfs.{name}" for name in names} <= described
 
 
@@ -107,3 +115,21 @@ def test_every_heading_arrives(site, pages):
     for source in DOCS.rglob("*.md"):
         built = pages[(site / source.relative_to(DOCS)).with_suffix(".html")]
         assert anchors(source) <= built.names, source
+
+
+def test_every_formula_is_drawn(site, pages):
+    browser = shutil.which("chromium")
+    if browser is None:
+        assert not os.environ.get("CI"), "needs Chromium: .ci/browser installs it"
+        pytest.skip("needs Chromium: .ci/browser installs it")
+    formulas = [found[0] for path in pages for found in FORMULA.finditer(path.read_text())]
+    scripts = "".join(f'<script defer src="_static/{x}"></script>' for x in SCRIPTS)
+    page = site / "formulas.html"
+    page.write_text(f"<!doctype html><meta charset=utf-8>{scripts}<body>{''.join(formulas)}</body>")
+    flags = ["--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=20000"]
+    drawn = subprocess.run(
+        [browser, *flags, "--dump-dom", page.as_uri()], capture_output=True, text=True, timeout=120
+    ).stdout
+    assert len(formulas) > 500
+    assert drawn.count('class="katex-html"') == len(formulas)
+    assert "katex-error" not in drawn

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pages_for_tests import DOCS, ROOT, name_of, run, with_code
+from support.pages import DOCS, ROOT, name_of, run, with_code
 
 HERE = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
 

@@ -4,7 +4,7 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import adfs
-from estimators_for_tests import loose_checks
+from support.estimators import loose_checks
 
 # One check allows only 1,000 events and judges the prediction; an early stop is then announced.
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

@@ -8,15 +8,13 @@ import pytest
 from sklearn.base import clone
 
 import adfs
-from adfs.distributed import session
+from adfs.agreement import Alone
 from adfs.errors import DataError, ParameterError, is_agreed
-from adfs.estimators.columns import as_one_array
-from adfs.estimators.company import Company
-from adfs.estimators.layout import lay_out
-from adfs.estimators.names import union
-from adfs.launch.peers import Alone
-from estimators_for_tests import rows
-from peers_for_tests import on_ranks, succeed
+from adfs.estimators.fit_group import FitGroup, as_one_array, union
+from adfs.estimators.node_layout import lay_out
+from adfs.mpi import session
+from support.estimators import rows
+from support.peers import on_ranks, succeed
 
 ALL = [adfs.LogisticRegression, adfs.LinearSVC, adfs.Ridge, adfs.HuberRegressor, adfs.LinearSVR]
 
@@ -37,7 +35,7 @@ def outside(monkeypatch):
 
 def test_without_mpi4py_the_sentence_names_the_extra(outside, monkeypatch):
     monkeypatch.setitem(sys.modules, "mpi4py", None)
-    with pytest.raises(ParameterError, match=r"mpi4py, which is not installed; pip install 'adfs"):
+    with pytest.raises(ParameterError, match=r"mpi4py, which is not installed; pip install '"):
         adfs.Ridge(engine="mpi").fit(np.eye(3), [1.0, 2.0, 3.0])
 
 
@@ -59,20 +57,20 @@ def test_a_program_that_has_ended_mpi_is_told_so(outside, monkeypatch):
 
 def sentences(size, work):
     """What every rank raises, as (type, text, whether all know of it)."""
-    outcomes, _ = on_ranks(size, lambda peers: work(Company(peers)))
+    outcomes, _ = on_ranks(size, lambda peers: work(FitGroup(peers)))
     return {(type(error), str(error), is_agreed(error)) for error in outcomes}
 
 
 def test_the_error_of_one_rank_is_raised_on_all_with_its_number():
-    def work(company):
-        company.each(lambda: [][0] if company.peers.rank == 1 else None)
+    def work(ranks):
+        ranks.each(lambda: [][0] if ranks.peers.rank == 1 else None)
 
     assert sentences(3, work) == {(RuntimeError, "rank 1: list index out of range", True)}
 
 
 def test_the_error_of_all_ranks_has_no_number():
-    def work(company):
-        company.each(lambda: int("x"))
+    def work(ranks):
+        ranks.each(lambda: int("x"))
 
     ((kind, text, _),) = sentences(3, work)
     assert kind is ValueError
@@ -81,7 +79,7 @@ def test_the_error_of_all_ranks_has_no_number():
 
 def test_an_error_of_one_process_alone_is_itself():
     with pytest.raises(IndexError, match=r"^list index out of range$"):
-        Company(Alone()).each(lambda: [][0])
+        FitGroup(Alone()).each(lambda: [][0])
 
 
 def test_parameters_are_compared_by_value():
@@ -92,14 +90,14 @@ def test_parameters_are_compared_by_value():
 
     def work(peers):
         k = peers.rank
-        Company(peers).require_same(
+        FitGroup(peers).require_same(
             "All", "do.", state=states[k], weight=weights[k], graph=graphs[k], number=numbers[k]
         )
 
     succeed(2, work)
 
-    def differ(company):
-        company.require_same("All", "do.", graph=adfs.Topology.ring(5 + company.peers.rank))
+    def differ(ranks):
+        ranks.require_same("All", "do.", graph=adfs.Topology.ring(5 + ranks.peers.rank))
 
     ((kind, text, _),) = sentences(2, differ)
     assert kind is ParameterError
@@ -118,7 +116,7 @@ def test_parameters_are_compared_by_value():
 def test_labels_of_all_ranks_are_those_of_one_array(parts, expected):
     def work(peers):
         own = np.unique(np.asarray(parts[peers.rank]))
-        return union(Company(peers), own, "Labels")[0]
+        return union(FitGroup(peers), own, "Labels")[0]
 
     for found in succeed(2, work):
         assert found.dtype == expected.dtype
@@ -126,11 +124,11 @@ def test_labels_of_all_ranks_are_those_of_one_array(parts, expected):
 
 
 def test_labels_that_are_neither_numbers_nor_words_are_refused():
-    def work(company):
-        union(company, np.array([(1, 2), None], object)[1:], "Labels")
+    def work(ranks):
+        union(ranks, np.array([(1, 2), None], object)[1:], "Labels")
 
     assert sentences(2, work) == {
-        (DataError, "Labels of type NoneType cannot be told to other ranks; use numbers or words.",
+        (DataError, "Labels of type NoneType cannot be sent to other ranks; use numbers or words.",
          True)
     }  # fmt: skip
 
@@ -141,7 +139,7 @@ def test_sums_over_nodes_have_the_bits_of_one_process():
     rank_of = np.array([1, 0, 2, 0, 1, 2])
 
     def total(peers, own):
-        layout = lay_out(len(own), None, "ring", nodes[own], 0, Company(peers))
+        layout = lay_out(len(own), None, "ring", nodes[own], 0, FitGroup(peers))
         return layout.add_up(lambda part: X[own][part].sum(axis=0))
 
     whole = total(Alone(), np.arange(len(y)))
@@ -154,7 +152,7 @@ def test_sums_over_nodes_have_the_bits_of_one_process():
 
 def test_without_groups_ranks_have_consecutive_nodes_and_deal_their_rows():
     def work(peers):
-        return lay_out(10, 5, "ring", None, 0, Company(peers))
+        return lay_out(10, 5, "ring", None, 0, FitGroup(peers))
 
     for layout, sizes in zip(succeed(2, work), ([3, 4, 3], [5, 5]), strict=True):
         assert layout.rank_of.tolist() == [0, 0, 0, 1, 1]
@@ -164,7 +162,7 @@ def test_without_groups_ranks_have_consecutive_nodes_and_deal_their_rows():
 
 def test_one_node_a_rank_is_the_default_and_keeps_the_order_of_rows():
     def work(peers):
-        return lay_out(10 + peers.rank, None, "ring", None, 0, Company(peers))
+        return lay_out(10 + peers.rank, None, "ring", None, 0, FitGroup(peers))
 
     for rank, layout in enumerate(succeed(3, work)):
         assert layout.topology == adfs.Topology.ring(3)
@@ -175,7 +173,7 @@ def test_columns_become_those_of_one_array():
     import scipy.sparse as sp
 
     given = [sp.csr_array(np.eye(2, dtype=np.float32)), np.eye(2)]
-    for found in succeed(2, lambda peers: as_one_array(given[peers.rank], None, Company(peers))):
+    for found in succeed(2, lambda peers: as_one_array(given[peers.rank], None, FitGroup(peers))):
         assert sp.issparse(found)
         assert found.dtype == np.float64
         np.testing.assert_array_equal(found.toarray(), np.eye(2))

@@ -1,4 +1,4 @@
-"""What a fit promises: its bits, its gap, where rows live, how it stops."""
+"""What a fit guarantees: its bits, its gap, which node has which rows, how it stops."""
 
 import os
 import signal
@@ -9,8 +9,8 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
 import adfs
-from adfs.estimators import elimination, models
-from estimators_for_tests import relative, rows
+from adfs.estimators import fitting
+from support.estimators import relative, rows
 
 ALL = [adfs.LogisticRegression, adfs.LinearSVC, adfs.Ridge, adfs.HuberRegressor, adfs.LinearSVR]
 
@@ -56,8 +56,8 @@ def test_groups_keep_rows_on_their_node(monkeypatch):
     X, y = rows("breast-cancer")
     names = np.array(["Rome", "Oslo", "Lima"])[np.digitize(X[:, 0], [-0.5, 0.5])]  # far from iid
     seen = []
-    run = models.run
-    monkeypatch.setattr(models, "run", lambda p, *a, **k: seen.append(p) or run(p, *a, **k))
+    run = fitting.run
+    monkeypatch.setattr(fitting, "run", lambda p, *a, **k: seen.append(p) or run(p, *a, **k))
     model = adfs.LogisticRegression(graph="path", fit_intercept=False, tol=1e-13)
     model.fit(X, y, groups=names)
     problem = seen[0]
@@ -87,7 +87,7 @@ def test_a_node_whose_rows_weigh_nothing_still_passes_messages_on():
 def test_an_early_stop_warns_with_the_gap_and_keeps_the_model(kind):
     X, y = rows("breast-cancer")
     model = kind(max_iter=500, tol=1e-9)
-    with pytest.warns(ConvergenceWarning, match="at a relative duality gap of .*, above tol=1e-09"):
+    with pytest.warns(ConvergenceWarning, match="relative duality gap .*, above tol=1e-09"):
         model.fit(X, y)
     assert model.n_iter_ == 500
     assert model.coef_.any()
@@ -135,7 +135,7 @@ def test_ctrl_c_keeps_the_model_and_is_passed_on(monkeypatch):
         if progress.iteration > 0:
             os.kill(os.getpid(), signal.SIGINT)
 
-    monkeypatch.setattr(models, "speaker", lambda *_: interrupt)
+    monkeypatch.setattr(fitting, "progress_printers", lambda *_: (interrupt,))
     model = adfs.LogisticRegression(tol=1e-12)
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, y)
@@ -148,7 +148,7 @@ def test_ctrl_c_keeps_the_model_and_is_passed_on(monkeypatch):
 def test_ctrl_c_ends_all_columns_of_sparse_ridge(monkeypatch):
     X, y = rows("digits")
     stop = lambda progress: progress.iteration and os.kill(os.getpid(), signal.SIGINT)  # noqa: E731
-    monkeypatch.setattr(elimination, "speaker", lambda *_: stop)
+    monkeypatch.setattr(fitting, "progress_printers", lambda *_: (stop,))
     model = adfs.Ridge(tol=1e-12)
     with pytest.raises(KeyboardInterrupt):
         model.fit(sp.csr_array(X), np.eye(10)[y])
@@ -157,7 +157,7 @@ def test_ctrl_c_ends_all_columns_of_sparse_ridge(monkeypatch):
     assert model.n_iter_[1:].sum() == 0
 
 
-def test_verbose_prints_a_line_an_evaluation(capsys):
+def test_verbose_prints_a_line_per_evaluation(capsys):
     X, y = rows("breast-cancer")
     adfs.LogisticRegression().fit(X, y)
     assert capsys.readouterr().out == ""

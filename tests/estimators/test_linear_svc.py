@@ -7,7 +7,8 @@ from sklearn.datasets import load_iris
 from sklearn.preprocessing import StandardScaler
 
 import adfs
-from estimators_for_tests import NODES, WEIGHTINGS, joined, relative, rows, svc_reference, weighted
+from support.estimators import NODES, WEIGHTINGS, joined, relative, rows, svc_reference, weighted
+from support.selection import few
 
 # All on the small data; on digits, ten models each, the weightings with an intercept.
 CASES = [
@@ -21,7 +22,7 @@ CASES += [("digits", True, weighting, nodes) for weighting in WEIGHTINGS for nod
 CASES += [("digits", True, "balanced", 16)]
 
 
-@pytest.mark.parametrize(("name", "intercept", "weighting", "nodes"), CASES)
+@pytest.mark.parametrize(("name", "intercept", "weighting", "nodes"), few(CASES))
 def test_coefficients_equal_scikit_learns(name, intercept, weighting, nodes):
     X, y = rows(name)
     fit, options = weighted(weighting, len(y))

@@ -8,13 +8,13 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.utils.class_weight import compute_sample_weight
 
 import adfs
-from estimators_for_tests import NODES, WEIGHTINGS, logistic_reference, relative, rows, weighted
+from support.estimators import NODES, WEIGHTINGS, logistic_reference, relative, rows, weighted
+from support.selection import covering
 
 
-@pytest.mark.parametrize("nodes", NODES)
-@pytest.mark.parametrize("weighting", WEIGHTINGS)
-@pytest.mark.parametrize("intercept", [False, True])
-@pytest.mark.parametrize("name", ["breast-cancer", "digits"])
+@covering(
+    name=("breast-cancer", "digits"), intercept=(False, True), weighting=WEIGHTINGS, nodes=NODES
+)
 def test_coefficients_equal_scikit_learns(name, intercept, weighting, nodes):
     X, y = rows(name)
     fit, options = weighted(weighting, len(y))

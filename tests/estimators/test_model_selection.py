@@ -12,8 +12,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import adfs
-from adfs.estimators import models
-from estimators_for_tests import rows
+from adfs.estimators import fitting
+from support.estimators import rows
 
 ALL = [adfs.LogisticRegression, adfs.LinearSVC, adfs.Ridge, adfs.HuberRegressor, adfs.LinearSVR]
 
@@ -95,9 +95,9 @@ def test_every_algorithm_fits_several_classes(algorithm):
 def test_all_classes_share_one_schedule(monkeypatch):
     X, y = rows("digits")
     chosen = []
-    run = models.run
+    run = fitting.run
     monkeypatch.setattr(
-        models,
+        fitting,
         "run",
         lambda p, name, setting, *a: chosen.append(setting.rule) or run(p, name, setting, *a),
     )

@@ -3,7 +3,7 @@
 import pytest
 
 import adfs
-from estimators_for_tests import (
+from support.estimators import (
     NODES,
     logistic_reference,
     relative,
@@ -12,6 +12,7 @@ from estimators_for_tests import (
     svc_reference,
     weighted,
 )
+from support.selection import covering
 
 pytestmark = [pytest.mark.realdata, pytest.mark.usefixtures("data_folder")]
 
@@ -20,9 +21,7 @@ NAMES = ["a9a", "reuters-money-fx"]
 WEIGHTINGS = dict(zip(NODES, ("none", "weights", "balanced"), strict=True))
 
 
-@pytest.mark.parametrize("nodes", NODES)
-@pytest.mark.parametrize("intercept", [False, True])
-@pytest.mark.parametrize("name", NAMES)
+@covering(name=NAMES, intercept=(False, True), nodes=NODES)
 def test_logistic_regression_has_scikit_learns_coefficients(name, intercept, nodes):
     X, y = rows(name)
     fit, options = weighted(WEIGHTINGS[nodes], len(y))
@@ -31,9 +30,7 @@ def test_logistic_regression_has_scikit_learns_coefficients(name, intercept, nod
     assert relative(model, logistic_reference(name, intercept, WEIGHTINGS[nodes])) < 1e-5
 
 
-@pytest.mark.parametrize("nodes", NODES)
-@pytest.mark.parametrize("intercept", [False, True])
-@pytest.mark.parametrize("name", NAMES)
+@covering(name=NAMES, intercept=(False, True), nodes=NODES)
 def test_linear_svc_has_scikit_learns_coefficients(name, intercept, nodes):
     X, y = rows(name)
     fit, options = weighted(WEIGHTINGS[nodes], len(y))
@@ -42,9 +39,7 @@ def test_linear_svc_has_scikit_learns_coefficients(name, intercept, nodes):
     assert relative(model, svc_reference(name, intercept, WEIGHTINGS[nodes])) < 1e-5
 
 
-@pytest.mark.parametrize("nodes", NODES)
-@pytest.mark.parametrize("intercept", [False, True])
-@pytest.mark.parametrize("name", NAMES)
+@covering(name=NAMES, intercept=(False, True), nodes=NODES)
 def test_ridge_has_scikit_learns_coefficients(name, intercept, nodes):
     X, y = rows(name)
     weighting = "weights" if nodes == 4 else "none"

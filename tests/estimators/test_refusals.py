@@ -10,17 +10,17 @@ import adfs
 X = np.random.default_rng(0).standard_normal((30, 3))
 Y = np.arange(30) % 2
 COMMON = [
-    ({"tol": 0.0}, "tol=0 must be > 0"),
-    ({"tol": "small"}, "tol='small' must be a number"),
-    ({"tol": float("nan")}, "tol=nan must be a number"),
-    ({"max_iter": -1}, "max_iter=-1 must be a whole number >= 0, or None"),
+    ({"tol": 0.0}, "tol=0 must be a finite number > 0"),
+    ({"tol": "small"}, "tol='small' must be a finite number"),
+    ({"tol": float("nan")}, "tol=nan must be a finite number"),
+    ({"max_iter": -1}, "max_iter=-1 must be a whole number >= 0"),
     ({"max_iter": 2.5}, "max_iter=2.5 must be a whole number"),
     ({"max_iter": True}, "max_iter=True must be a whole number"),
     ({"tau": -1.0}, "tau"),
-    ({"tau": "fast"}, "tau='fast' must be a number"),
+    ({"tau": "fast"}, "tau='fast' must be a finite number"),
     ({"algorithm": "sgd"}, "algorithm='sgd' is not known; choose auto or one of adfs"),
     ({"algorithm": None}, "algorithm=None must be a name"),
-    ({"n_nodes": 0}, "n_nodes=0 must be a whole number >= 1, or None"),
+    ({"n_nodes": 0}, "n_nodes=0 must be a whole number >= 1; or leave it at None"),
     ({"n_nodes": 31}, "n_nodes=31 must not exceed n_samples=30"),
     ({"n_nodes": 5, "graph": "grid:2x2"}, "has 4 nodes, but 5 were asked for"),
     ({"graph": "mesh"}, "Graph 'mesh' is not known"),
@@ -34,9 +34,9 @@ COMMON = [
     ({"verbose": "loud"}, "verbose='loud' must be a whole number >= 0"),
 ]
 OWN = [
-    (adfs.LogisticRegression, {"C": 0.0}, "C=0.0 must be a finite number > 0"),
+    (adfs.LogisticRegression, {"C": 0.0}, "C=0 must be a finite number > 0"),
     (adfs.LogisticRegression, {"C": float("inf")}, "C=inf must be a finite number > 0"),
-    (adfs.LogisticRegression, {"C": "1"}, "C='1' must be a number"),
+    (adfs.LogisticRegression, {"C": "1"}, "C='1' must be a finite number"),
     (adfs.LinearSVC, {"C": -1}, "C=-1 must be a finite number > 0"),
     (adfs.LinearSVC, {"loss": "log"}, "loss='log' is unknown; choose one of squared_hinge, hinge"),
     (adfs.LinearSVC, {"intercept_scaling": 0}, "intercept_scaling=0 must be a finite number > 0"),
@@ -51,14 +51,14 @@ OWN = [
         {"class_weight": {0: -1}},
         r"class_weight\[0\]=-1 must be a finite number >= 0",
     ),
-    (adfs.LinearSVC, {"class_weight": {0: "a"}}, r"class_weight\[0\]='a' must be a number"),
+    (adfs.LinearSVC, {"class_weight": {0: "a"}}, r"class_weight\[0\]='a' must be a finite number"),
     (adfs.LinearSVC, {"class_weight": {0: 1, 7: 2}}, "the label 1 has none; the labels are 0, 1"),
     (adfs.LinearSVC, {"loss": "hinge", "algorithm": "adfs"}, "needs a smooth loss"),
     (adfs.Ridge, {"alpha": 0}, "alpha=0 must be a finite number > 0"),
     (adfs.Ridge, {"algorithm": "ns-adfs"}, "'squared' is smooth; choose algorithm adfs"),
     (adfs.HuberRegressor, {"delta": 0}, "delta=0 must be a finite number > 0"),
     (adfs.HuberRegressor, {"alpha": -1}, "alpha=-1 must be a finite number > 0"),
-    (adfs.LinearSVR, {"C": None}, "C=None must be a number"),
+    (adfs.LinearSVR, {"C": None}, "C=None must be a finite number"),
     (adfs.LinearSVR, {"loss": "huber"}, "choose one of epsilon_insensitive, squared_epsilon"),
 ]
 
@@ -84,7 +84,7 @@ def test_options_of_one_estimator_are_judged(kind, options, sentence):
         ({"sample_weight": np.full(30, np.nan)}, "sample_weight has nan"),
         ({"sample_weight": np.zeros(30)}, "All sample weights are zero"),
         ({"sample_weight": ["a"] * 30}, "sample_weight must be numbers"),
-        ({"groups": np.zeros(29)}, r"groups must name one node a row, but has shape \(29,\)"),
+        ({"groups": np.zeros(29)}, r"groups must name one node per row, but has shape \(29,\)"),
         ({"groups": np.full(30, np.nan)}, "groups has a NaN"),
         ({"groups": np.array(["a", None] * 15, dtype=object)}, "groups mixes names"),
     ],
@@ -111,7 +111,7 @@ def test_one_class_is_refused_also_where_weights_leave_one():
 
 def test_a_warm_start_needs_the_same_features_and_classes():
     model = adfs.LinearSVC(warm_start=True).fit(X, Y)
-    with pytest.raises(adfs.AdfsError, match="goes on from the classes"):
+    with pytest.raises(adfs.AdfsError, match="continues from the classes"):
         model.fit(X, Y + 1)
     with pytest.raises(
         adfs.AdfsError, match=r"coefficients of shape \(1, 3\), but this data needs"

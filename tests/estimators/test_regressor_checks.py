@@ -3,7 +3,7 @@
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import adfs
-from estimators_for_tests import loose_checks
+from support.estimators import loose_checks
 
 
 @parametrize_with_checks(

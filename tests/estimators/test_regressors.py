@@ -9,7 +9,7 @@ import sklearn.svm
 from sklearn.datasets import load_diabetes
 
 import adfs
-from estimators_for_tests import joined, relative
+from support.estimators import joined, relative
 
 
 def diabetes():

@@ -6,15 +6,18 @@ import scipy.sparse as sp
 import sklearn.linear_model
 
 import adfs
-from adfs.estimators.elimination import Eliminated
-from estimators_for_tests import NODES, relative, ridge_reference, rows, weighted
+from adfs.estimators.ridge_intercept import Eliminated
+from support.estimators import NODES, relative, ridge_reference, rows, weighted
+from support.selection import covering
 
 
-@pytest.mark.parametrize("nodes", NODES)
-@pytest.mark.parametrize("weighting", ["none", "weights"])
-@pytest.mark.parametrize("intercept", [False, True])
-@pytest.mark.parametrize("name", ["breast-cancer", "digits"])
-@pytest.mark.parametrize("layout", [np.asarray, sp.csr_array])
+@covering(
+    layout=(np.asarray, sp.csr_array),
+    name=("breast-cancer", "digits"),
+    intercept=(False, True),
+    weighting=("none", "weights"),
+    nodes=NODES,
+)
 def test_coefficients_equal_scikit_learns(layout, name, intercept, weighting, nodes):
     X, y = rows(name)
     fit, _ = weighted(weighting, len(y))

@@ -13,7 +13,7 @@ from sklearn.utils.estimator_checks import (
 
 import adfs
 
-# Where the loss has a kink, rounding enters the gap at first order: 1e-13 stands for 1e-18.
+# Where the loss has a kink, rounding enters the gap at first order: 1e-13 replaces 1e-18.
 TIGHT = [
     adfs.LogisticRegression(tol=1e-18),
     adfs.LogisticRegression(tol=1e-18, class_weight="balanced"),

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-pytest.importorskip("benchopt", reason="benchopt is not installed: pip install 'adfs[dev]'")
+pytest.importorskip("benchopt", reason="benchopt is not installed: pip install '.[dev]'")
 
 SOLVER = Path(__file__).parents[2] / "integrations" / "benchopt" / "solvers" / "adfs.py"
 

@@ -8,7 +8,7 @@ import numpy as np
 from mpi4py import MPI
 
 import adfs
-from adfs.runtime.checkpointer import Checkpoints
+from adfs.engine.checkpointer import Checkpoints
 
 COMM = MPI.COMM_WORLD
 RANK = COMM.rank

@@ -2,21 +2,20 @@
 
 import pytest
 
-from crashes_for_tests import Runs, write_samples, write_wide
-from mpiexec_for_tests import require_mpiexec
+from support.crashes import Runs, write_samples, write_wide
 
 RANK_SCRIPT = """\
 import os, signal, sys, time
-from adfs.launch.supervisor import Supervisor, is_supervised
+from adfs.mpi.supervisor import Supervisor, is_supervised
 if not is_supervised():
     sys.exit(Supervisor([sys.executable, *sys.argv]).run())
 import numpy as np
-from adfs.launch.watch import Watch
-from adfs.launch.world import World
+from adfs.mpi.supervisor import SupervisorLink
+from adfs.mpi.communicator import Communicator
 from adfs.errors import DataError
-with Watch() as watch, World.open(watch) as world:
+with SupervisorLink() as link, Communicator.open(link) as world:
     rank, size = world.rank, world.size
-    watch.tell(nodes=[2 * rank, 2 * rank + 1], timeout=1.0, resumable=True,
+    link.report(nodes=[2 * rank, 2 * rank + 1], timeout=1.0, resumable=True,
                peers={r: [2 * r] for r in range(size) if abs(r - rank) == 1})
     world.gather("all are here")
 BODY
@@ -28,12 +27,6 @@ WRITE_PIDS = """
         file.write(f"{os.getpid()} {os.getppid()}")
     os.rename(f"{sys.argv[1]}/{rank}.new", f"{sys.argv[1]}/{rank}.pids")
 """
-
-
-@pytest.fixture(scope="session")
-def mpiexec():
-    """What starts ranks here."""
-    return require_mpiexec()
 
 
 @pytest.fixture

@@ -17,11 +17,11 @@ from mpi4py import MPI
 from sklearn.model_selection import GridSearchCV
 
 import adfs
-from adfs.distributed.session import open_world
-from adfs.estimators import models
+from adfs.estimators import fitting
+from adfs.mpi.session import open_world
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from fits_for_tests import cancer, heavy, iris
+from support.fits import cancer, heavy, iris
 
 COMM = MPI.COMM_WORLD
 RANK, SIZE = COMM.rank, COMM.size
@@ -152,20 +152,20 @@ def an_early_stop():
 
 @case
 def ctrl_c_on_rank_1():
-    speaker, strokes = models.speaker, []
+    printer, strokes = fitting.progress_printers, []
 
     def strike(progress):
         if RANK == 1 and not strokes:  # a second one would end the job
             strokes.append(os.kill(os.getpid(), signal.SIGINT))
 
-    models.speaker = lambda *_: strike
-    model = logistic(C=1e4, tol=1e-15)  # long enough to hear of it
+    fitting.progress_printers = lambda *_: (strike,)
+    model = logistic(C=1e4, tol=1e-15)  # long enough to receive it
     try:
         model.fit(X, Y)
     except KeyboardInterrupt:
         return [model.result_.status, model.n_iter_, model.coef_.tolist()]
     finally:
-        models.speaker = speaker
+        fitting.progress_printers = printer
 
 
 @case

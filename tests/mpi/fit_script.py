@@ -1,4 +1,4 @@
-"""Run by mpiexec: the fits of `fits_for_tests` on ranks; rank 0 writes what all have found."""
+"""Run by mpiexec: the fits of `support.fits` on ranks; rank 0 writes what all have found."""
 
 import json
 import sys
@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from adfs.launch.launcher import rank_by_environment, size_by_environment
-from fits_for_tests import N_NODES, bits_of, fits
+from adfs.mpi.launcher import rank_by_environment, size_by_environment
+from support.fits import N_NODES, bits_of, fits
 
 RANK, SIZE = rank_by_environment(), size_by_environment()
 

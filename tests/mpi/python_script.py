@@ -11,10 +11,10 @@ import numpy as np
 
 import adfs
 import adfs.errors
-from adfs.distributed.session import open_world
+from adfs.mpi.session import open_world
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from python_runs_for_tests import METHODS, N_NODES, bits_of, files_of, shards, solve, topology
+from support.python_runs import METHODS, N_NODES, bits_of, files_of, shards, solve, topology
 
 WORLD = open_world()
 RANK, SIZE = WORLD.rank, WORLD.size

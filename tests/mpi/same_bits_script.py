@@ -15,14 +15,14 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from adfs.distributed import network as networks
-from adfs.distributed.carriers import CompiledCarrier, MpiTransport, PlainCarrier
-from adfs.distributed.mapping import map_nodes
-from adfs.distributed.network import MpiNetwork
-from adfs.launch.world import World, give_way
-from adfs.runtime.signals import Interrupts
-from adfs.runtime.solve import Options, run
-from ranks_for_tests import (
+from adfs.engine.interrupts import Interrupts
+from adfs.mpi import mpi_network as networks
+from adfs.mpi.communicator import Communicator, yield_core
+from adfs.mpi.mpi_network import MpiNetwork
+from adfs.mpi.node_mapping import map_nodes
+from adfs.mpi.transport import CompiledCarrier, MpiTransport, PlainCarrier
+from adfs.solver import RunOptions, run
+from support.ranks import (
     EVENTS,
     all_cases,
     found_by,
@@ -32,7 +32,7 @@ from ranks_for_tests import (
     share_of,
     turn,
 )
-from same_bits_for_tests import CASES, ROUNDS, TINY, WIDE, bits_of, limits, shards_of
+from support.same_bits import CASES, ROUNDS, TINY, WIDE, bits_of, limits, shards_of
 
 ONE_CASE = {"wide": WIDE, "tiny": TINY}
 EXPECTED = {"plain": PlainCarrier, "tiny": PlainCarrier}
@@ -47,7 +47,7 @@ def solved(world, case, kind):
     share = share_of(network, shards, problem)
     del shards, problem
     stopping, every = limits(case)
-    options = Options(evaluate_every=every, timeout=300.0)
+    options = RunOptions(evaluate_every=every, timeout=300.0)
     return bits_of(run(share, case.algorithm, case.setting, stopping, options, Interrupts(())))
 
 
@@ -61,7 +61,7 @@ def turned(world, case):
     generator = np.random.default_rng([case.seed, world.rank])
     while not (rank.done and rank.position == EVENTS):
         if not turn(rank, transport, EVENTS, generator):
-            give_way()
+            yield_core()
     own = found_by(rank)
     found = world.gather({**own, "duals": np.concatenate(own["duals"])})
     sizes = np.diff(rank.problem.offsets).tolist()
@@ -73,7 +73,7 @@ def turned(world, case):
 def main(path, kind):
     """Every case of the kind that has a node for each rank."""
     kept = {}
-    with World.open() as world:
+    with Communicator.open() as world:
         seen = note_carriers()
         cases = {"rounds": ROUNDS, "transport": all_cases((4, 9))}.get(kind, CASES)
         for case in [ONE_CASE[kind]] if kind in ONE_CASE else cases:

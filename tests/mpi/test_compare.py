@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import adfs
-from adfs.problems.generators import two_gaussians
+from adfs.data.generators import two_gaussians
 
 COMPARE = ("-m", "adfs", "compare", "dense.npz", "--engine", "mpi", "--sigma", "0.5")
 NAMES = "adfs,newton,lbfgs,dsba"

@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import adfs
 {extra}
-from adfs.launch.launcher import rank_by_environment
+from adfs.mpi.launcher import rank_by_environment
 rank = rank_by_environment()
 rng = np.random.default_rng(rank)
 X, y = rng.normal(size=(20, 3)), np.arange(20) % 2
@@ -39,13 +39,13 @@ def test_a_rank_that_ends_alone_ends_the_job_with_a_sentence(
 ):
     done = run(hydra, tmp_path, body, extra)
     assert done.returncode == 1
-    assert [line for line in done.stderr.splitlines() if line.startswith(sentence)]
+    assert sentence in done.stderr, done.stderr
 
 
 def test_ranks_that_end_together_after_an_error_they_agreed_on_leave_with_it(hydra, tmp_path):
     done = run(hydra, tmp_path, "fit(C=-1.0)")
     assert done.returncode == 1
-    assert done.stderr.count("ParameterError: C=-1.0") >= 1
+    assert done.stderr.count("ParameterError: C=-1 ") >= 1
     assert "waits for it" not in done.stderr
 
 
@@ -56,7 +56,7 @@ def test_numbers_that_are_equal_are_the_same_parameter(hydra, tmp_path):
 
 def test_two_threads_cannot_fit_at_a_time(hydra, tmp_path):
     body = """
-from adfs.distributed.session import session
+from adfs.mpi.session import session
 with session():
     try:
         fit()

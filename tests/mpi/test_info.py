@@ -8,12 +8,13 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from adfs.distributed.measure import SIZES, fit_line, partner
+from adfs.mpi.measure import SIZES, fit_line, partner
+from support.selection import soak_except
 
 MODULE = ("-m", "adfs", "info", "--mpi")
 
 
-@pytest.mark.parametrize("size", [2, 3])
+@pytest.mark.parametrize("size", soak_except((3,), (2, 3)))
 def test_info_measures_positive_times_and_their_ratio(mpiexec, size):
     run = mpiexec.run(size, *MODULE, "--json")
     assert (run.returncode, run.stderr) == (0, "")
@@ -30,7 +31,7 @@ def test_info_measures_positive_times_and_their_ratio(mpiexec, size):
         assert 0 <= row["slowest_pair"][0] < row["slowest_pair"][1] < size
     assert found["sizes"][-1]["prox_ns"] > 20 * found["sizes"][0]["prox_ns"]  # d is 3,571 times
     assert found["latency_us"] >= 0
-    assert found["bandwidth_gb_s"] > 0
+    assert found["bandwidth_gb_s"] is None or found["bandwidth_gb_s"] > 0  # None: noise
 
 
 def test_info_prints_a_table_once_and_says_how_to_use_tau(mpiexec):

@@ -1,6 +1,6 @@
 """The example of docs/how-to/add-an-algorithm.md runs on ranks as the page says."""
 
-from pages_for_tests import DOCS, blocks
+from support.pages import DOCS, blocks
 
 PAGE = DOCS / "how-to" / "add-an-algorithm.md"
 

@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 
 import adfs
-from python_runs_for_tests import METHODS, bits_of, files_of, shards, solve, topology, write_files
+from support.python_runs import METHODS, bits_of, files_of, shards, solve, topology, write_files
+from support.selection import soak_except
 
 SCRIPT = Path(__file__).with_name("python_script.py")
+SIZES = soak_except((3,), (2, 3))
 PROBLEMS = ("from_shards", "nodes_dealt_in_turn", "nodes_by_default", "from_one_file_per_node")
 
 
@@ -53,7 +55,7 @@ def found_by_all(launched, size, case):
     return found
 
 
-@pytest.mark.parametrize("size", [2, 3])
+@pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("case", PROBLEMS)
 def test_solve_on_ranks_has_the_bits_of_one_process(launched, case, size):
     found = found_by_all(launched, size, case)
@@ -61,7 +63,7 @@ def test_solve_on_ranks_has_the_bits_of_one_process(launched, case, size):
         require_bits([each[name] for each in found], in_one_process(name))
 
 
-@pytest.mark.parametrize("size", [2, 3])
+@pytest.mark.parametrize("size", SIZES)
 def test_one_file_is_dealt_as_in_one_process(launched, folder, size):
     found = found_by_all(launched, size, "from_one_file")
     problem = adfs.Problem.from_files(
@@ -98,7 +100,7 @@ SENTENCES = {
 }
 
 
-@pytest.mark.parametrize("size", [2, 3])
+@pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("case", SENTENCES)
 def test_what_is_wrong_on_one_rank_is_the_same_error_on_all(launched, case, size):
     met = launched(size)[case]

@@ -10,17 +10,27 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ranks_for_tests import (
+from support.ranks import (
     EVENTS,
     all_cases,
     found_locally,
     make_shards_of,
     require_same_bits,
 )
-from same_bits_for_tests import CASES, ROUNDS, TINY, WIDE, bits_of, differences, locally
+from support.same_bits import CASES, ROUNDS, TINY, WIDE, bits_of, differences, locally
 
 SCRIPT = Path(__file__).with_name("same_bits_script.py")
-LAUNCHES = [(1, "compiled"), (2, "compiled"), (3, "compiled"), (4, "compiled"), (2, "plain")]
+RANKS = (1, 2, 3, 4)
+FEW = (2, 3)  # numbers of ranks outside the soak lane
+
+
+def params(sizes_and_cases):
+    """Parameters (size, ..., case) of which few numbers of ranks stay outside the soak lane."""
+    return [
+        pytest.param(*each, marks=[pytest.mark.soak] * (each[0] not in FEW))
+        for each in sizes_and_cases
+        if each[-1].n_nodes >= each[0]
+    ]
 
 
 @cache
@@ -55,7 +65,11 @@ def launched(mpiexec, tmp_path_factory):
 
 @pytest.mark.parametrize(
     ("size", "kind", "case"),
-    [(*launch, case) for launch in LAUNCHES for case in CASES if case.n_nodes >= launch[0]],
+    params(
+        (size, kind, case)
+        for size, kind in [*((size, "compiled") for size in RANKS), (2, "plain")]
+        for case in CASES
+    ),
     ids=str,
 )
 def test_ranks_have_the_bits_of_the_local_engine(launched, size, kind, case):
@@ -64,13 +78,14 @@ def test_ranks_have_the_bits_of_the_local_engine(launched, size, kind, case):
 
 @pytest.mark.parametrize(
     ("size", "case"),
-    [(size, case) for size in (1, 2, 3, 4) for case in ROUNDS if case.n_nodes >= size],
+    params((size, case) for size in RANKS for case in ROUNDS),
     ids=str,
 )
 def test_every_other_method_has_the_bits_of_one_process(launched, size, case):
     assert differences(launched(size, "rounds")[str(case)], expected_of(case)) == []
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("case", [case for case in ROUNDS if case.n_nodes == 9][::3], ids=str)
 def test_one_node_per_rank_has_the_bits_of_one_process(launched, case):
     assert differences(launched(9, "rounds")[str(case)], expected_of(case)) == []
@@ -100,7 +115,7 @@ def test_without_the_compiler_ranks_take_the_readable_carrier(launched, tmp_path
     # NumPy's exp is not the compiler's: both engines have to run uncompiled.
     code = (
         "import sys, numpy as np; sys.path.insert(0, sys.argv[1])\n"
-        "from same_bits_for_tests import TINY, bits_of, locally\n"
+        "from support.same_bits import TINY, bits_of, locally\n"
         "np.savez(sys.argv[2], **bits_of(locally(TINY)))"
     )
     path = tmp_path / "local.npz"

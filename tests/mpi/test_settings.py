@@ -4,9 +4,9 @@ import sys
 
 import pytest
 
-from adfs.problems.generators import two_gaussians
-from adfs.problems.npz import save_npz
-from commands_for_tests import bits_of_model, here
+from adfs.data.generators import two_gaussians
+from adfs.data.npz import save_npz
+from support.commands import bits_of_model, here
 
 TRAIN = ("-m", "adfs", "train", "--config", "run.toml")
 
@@ -33,7 +33,8 @@ def test_a_fault_of_the_file_is_told_by_one_rank(mpiexec, home):
     run = mpiexec.run(2, *TRAIN, timeout=300)
     assert (run.returncode, run.stdout) == (2, "")
     assert (
-        run.stderr == "adfs: tool in run.toml is no setting of `adfs train`; the nearest is tol.\n"
+        run.stderr
+        == "adfs: tool in run.toml is not a setting of `adfs train`; the nearest is tol.\n"
     )
 
 

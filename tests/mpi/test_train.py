@@ -3,13 +3,15 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 from sklearn.datasets import dump_svmlight_file
 
-from adfs.problems.generators import sparse_text, two_gaussians
-from commands_for_tests import bits_of_model, differing, here, rows_of_trace
+from adfs.data.generators import sparse_text, two_gaussians
+from support.commands import bits_of_model, differing, here, rows_of_trace
+from support.selection import soak_except
 
 TRAIN = ("-m", "adfs", "train")
 
@@ -55,7 +57,7 @@ SAME = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", SAME)
+@pytest.mark.parametrize("name", soak_except(SAME.keys() - {"npz", "squared"}, SAME))
 def test_ranks_write_and_print_what_the_local_engine_does(mpiexec, name):
     size, arguments = SAME[name]
     if "--warm-start" in arguments:
@@ -105,7 +107,7 @@ def test_a_run_that_stops_early_says_so_once_and_is_kept(mpiexec):
 
 REFUSED = {
     "faulty shard": (["part-{node}.txt"], "part-3.txt, line 16: a value must be a finite number"),
-    "unknown algorithm": (["dense.txt", "--algorithm", "sgd"], "'sgd' is not known; choose auto"),
+    "unknown algorithm": (["dense.txt", "--algorithm", "sgd"], "--algorithm sgd is not known"),
     "other algorithm": (
         ["dense.txt", "--algorithm", "point-saga"],
         "Algorithm 'point-saga' is for one machine, without a network, and there are 2 ranks",
@@ -122,7 +124,7 @@ REFUSED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", REFUSED)
+@pytest.mark.parametrize("name", soak_except(("faulty shard", "too many ranks", "usage"), REFUSED))
 def test_bad_input_is_one_line_and_exit_code_two_and_nothing_is_written(mpiexec, home, name):
     arguments, sentence = REFUSED[name]
     with (home / "part-3.txt").open("a") as file:
@@ -144,3 +146,49 @@ def test_a_timeline_of_ranks_needs_ranks():
     refused = here("train", "dense.txt", "--timeline", "t.json")
     assert (refused.code, refused.out) == (2, "")
     assert "--timeline shows what ranks did, so it needs --engine mpi" in refused.err
+
+
+def test_a_long_run_is_announced_by_one_rank_with_a_column_that_all_sum(mpiexec):
+    X, y = two_gaussians(90, 5, seed=3)
+    X[:, 3] = 1e7 + np.arange(90)
+    write("raw.txt", X, y)
+    arguments = ("raw.txt", "--time-limit", "0.01")
+    local = here("train", *arguments)
+    run = mpiexec.run(2, *TRAIN, *arguments, "--engine", "mpi", timeout=300)
+    assert run.returncode == local.code == 3
+    (line,) = (each for each in run.stderr.splitlines() if "Theory promises" in each)
+    assert line in local.err.splitlines()
+    assert "column 4 is" in line
+
+
+STRUCK = """
+import os, signal, sys, time
+
+class Strike:
+    def find_spec(self, name, path=None, target=None):
+        if name == "numpy" and "ADFS_SUPERVISED" in os.environ:
+            sys.meta_path.remove(self)
+            os.kill(os.getppid(), signal.SIGTERM)
+            time.sleep(30)
+
+sys.meta_path.insert(0, Strike())
+"""
+
+
+def test_ranks_that_are_stopped_while_they_import_say_one_line(mpiexec, tmp_path):
+    (tmp_path / "sitecustomize.py").write_text(STRUCK)
+    run = mpiexec.run(
+        2, *TRAIN, "dense.txt", "--engine", "mpi", PYTHONPATH=str(tmp_path), timeout=60
+    )
+    assert (run.returncode, run.stdout) == (143, "")
+    assert run.stderr == "adfs: stopped by SIGTERM before the end.\n"
+
+
+def test_an_output_over_an_input_ends_the_job_before_it_starts(mpiexec):
+    before = Path("dense.txt").read_bytes()
+    Path("run.toml").write_text("seed = 1\n")
+    for words in (["--out", "dense.txt"], ["--config", "run.toml", "--trace", "run.toml"]):
+        run = mpiexec.run(2, *TRAIN, "dense.txt", "--engine", "mpi", *words, timeout=60)
+        assert (run.returncode, run.stdout, run.stderr.count("\n")) == (2, "", 1)
+        assert f"{words[-2]} {words[-1]} would overwrite {words[-1]}" in run.stderr
+    assert Path("dense.txt").read_bytes() == before

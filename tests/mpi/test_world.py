@@ -75,7 +75,7 @@ def test_a_rank_does_not_wait_longer_than_its_limit(mpiexec, script):
     assert "has waited 1 s for the other ranks; one of them hangs" in run.stderr
 
 
-OPEN = "from adfs.launch.world import World; World.open()"
+OPEN = "from adfs.mpi.communicator import Communicator; Communicator.open()"
 
 
 def refusal(code, **environment):
@@ -101,7 +101,7 @@ def test_a_library_that_cannot_be_loaded_is_named(mpiexec):
     line = refusal(OPEN, MPI4PY_LIBMPI="/nowhere/libmpi.so")
     assert "ParameterError: mpi4py cannot load an MPI library (" in line
     assert "/nowhere/libmpi.so" in line
-    assert "pip install 'adfs[mpi]' brings mpi4py together with an MPI library" in line
+    assert "pip install '.[mpi]' in the folder of adfs's source" in line
 
 
 def test_without_mpi4py_the_way_out_is_to_install_it():

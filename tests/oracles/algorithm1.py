@@ -5,11 +5,13 @@ import numpy as np
 from . import augmented, losses
 
 
-def iterates(shards, sigma, edges, loss, mu2_edge, mu2_virtual, p, rho, sigma_a, sequence):
-    """Yield (x_t, v_t, y_t) for t = 0, ..., K, where K = len(sequence).
+def iterates(
+    shards, sigma, edges, loss, mu2_edge, mu2_virtual, p, rho, sigma_a, sequence, start=None
+):
+    """Yield (x_t, v_t, y_t) for t = 0, ..., K, where K = len(sequence), from start = (x_0, v_0).
 
     `sequence` holds the sampled edges (line 5), indices 0 .. E+N-1. y_K is line 4 at t = K.
-    W_kl carries no mu^2 (trap T1) and the tilde of line 8 is the node-level one (trap T2).
+    W_kl carries no mu^2 and the tilde of line 8 is the node-level one.
     """
     all_samples = augmented.samples(shards)
     pairs = augmented.ends(shards, edges)
@@ -22,8 +24,7 @@ def iterates(shards, sigma, edges, loss, mu2_edge, mu2_virtual, p, rho, sigma_a,
     eta_tilde = rho * mu2 / (sigma_a * np.asarray(p))
     r = augmented.resistances(a)
     # line 2
-    x = np.zeros((n_nodes + len(all_samples), n_features))
-    v = np.zeros_like(x)
+    x, v = np.zeros((2, n_nodes + len(all_samples), n_features)) if start is None else start
     for edge in sequence:  # line 3
         y = (x + rho * v) / (1 + rho)  # line 4
         yield x, v, y

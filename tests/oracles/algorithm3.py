@@ -1,7 +1,7 @@
 """Algorithm 3 (NS-ADFS) and Theorem 4, line by line, on dense n(1+m) x d matrices.
 
 Sigma^{-1} is 0 on virtual nodes, where the proximal step is that of plain f* (App. B.5). Every row
-is computed again at every step. B_0 = 1, as the recursion of Algorithm 3 has it (trap T13).
+is computed again at every step. B_0 = 1, as the recursion of Algorithm 3 has it.
 """
 
 import math
@@ -12,11 +12,11 @@ from scipy.optimize import minimize
 from . import augmented, losses
 
 
-def iterates(shards, sigma, edges, loss, mu2_edge, mu2_virtual, p, s, a_0, sequence):
-    """Yield (x_t, v_t, y_t) for t = 0, ..., K, where K = len(sequence).
+def iterates(shards, sigma, edges, loss, mu2_edge, mu2_virtual, p, s, a_0, sequence, start=None):
+    """Yield (x_t, v_t, y_t) for t = 0, ..., K, where K = len(sequence), from start = (x_0, v_0).
 
     `sequence` holds the sampled edges, indices 0 .. E+N-1; y_K is what step K would use. W_ij
-    carries no mu^2 (trap T1), as eta_ij = mu_ij^2 / p_ij already does.
+    carries no mu^2, as eta_ij = mu_ij^2 / p_ij already does.
     """
     all_samples = augmented.samples(shards)
     pairs = augmented.ends(shards, edges)
@@ -24,8 +24,7 @@ def iterates(shards, sigma, edges, loss, mu2_edge, mu2_virtual, p, s, a_0, seque
     n_features = np.shape(shards[0][0])[1]
     inverse_sigma = np.diag([1 / sigma_i for sigma_i in sigma] + [0.0] * len(all_samples))
     # line 1
-    x = np.zeros((n_nodes + len(all_samples), n_features))
-    v = np.zeros_like(x)
+    x, v = np.zeros((2, n_nodes + len(all_samples), n_features)) if start is None else start
     r = augmented.resistances(augmented.incidence(shards, edges, mu2_edge, mu2_virtual))
     eta = np.concatenate([mu2_edge, mu2_virtual]) / p
     big_a = a_0
@@ -112,7 +111,7 @@ def dual_objective(shards, sigma, loss, x):
 
 
 def primal_distance(sigma, x, theta):
-    """sum_i sigma_i / 2 |x^(i) / sigma_i - theta*|^2, at most F*(x) - F* (SPEC 2.5).
+    """sum_i sigma_i / 2 |x^(i) / sigma_i - theta*|^2, at most F*(x) - F*.
 
     With v* of `optimal_rows` and x = A lambda, the quadratic part of F* gives the distance and
     <Sigma^{-1} v*, x - v*> beside it; the latter and the virtual nodes' part sum to at least 0
@@ -149,7 +148,7 @@ def theorem_4_bound(t, s, p_r_value, norm2, gap_0):
     """Theorem 4, corrected: (2 / t^2) [S^2 |lambda*|^2_{A^+ A} + 6 / p_R^2 (F*(0) - F*)].
 
     It is `exact_bound` with A_t >= t^2 / (4 S^2). The printed r_t^2 / lambda_min^+(A^T A) is a
-    difference of norms of A lambda, which A^+ A does not bound (trap T14).
+    difference of norms of A lambda, which A^+ A does not bound.
     """
     return 2 / t**2 * (s**2 * norm2 + 6 / p_r_value**2 * gap_0)
 

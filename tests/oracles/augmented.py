@@ -112,7 +112,7 @@ def resistances(a):
 def restricted_incidence(shards, edges, mu2_edge, mu2_virtual):
     """A (x) I_d with lambda_ij restricted to span(x_ij): n(1+m)d rows, E d + N columns.
 
-    SPEC 2.4a: a communication edge keeps its d directions, a virtual edge only x_ij / |x_ij|.
+    A communication edge keeps its d directions, a virtual edge only x_ij / |x_ij|.
     """
     a = incidence(shards, edges, mu2_edge, mu2_virtual)
     n_features = np.shape(shards[0][0])[1]
@@ -125,7 +125,7 @@ def restricted_incidence(shards, edges, mu2_edge, mu2_virtual):
 
 
 def projector_sigma_a(shards, edges, mu2_edge, mu2_virtual, sigma_mat):
-    """SPEC 2.4a, dense: smallest non-zero eigenvalue of q_A on the restricted directions.
+    """Smallest non-zero eigenvalue of q_A on the restricted directions.
 
     The kernel's dimension comes from the rank (by SVD) of the restricted A with unit weights,
     so no threshold is put on an eigenvalue.
@@ -173,7 +173,7 @@ def dual_objective(shards, sigma, loss, node_rows):
 
 
 def optimal_rows(shards, sigma, loss, theta):
-    """v*: sigma_i theta* on centres, grad f_ij(theta*) on virtual nodes (trap T8)."""
+    """v*: sigma_i theta* on centres, grad f_ij(theta*) on virtual nodes."""
     centres = [sigma_i * theta for sigma_i in sigma]
     virtual = [losses.derivative(loss, x @ theta, y, w) * x for _, x, y, w in samples(shards)]
     return np.array(centres + virtual)

@@ -1,7 +1,7 @@
-"""Finish times of the nodes, event by event, under the two time models (SPEC section 0, trap T16).
+"""Finish times of the nodes, event by event, under the two time models.
 
 Events are ("local", i) or ("comm", k, l), executed in schedule order. One local update takes 1
-(divided by the node's speed), one communication takes tau (a number, or one an edge).
+(divided by the node's speed), one communication takes tau (a number, or one per edge).
 """
 
 

@@ -1,4 +1,4 @@
-"""Continuized ADFS and NS-ADFS (SPEC 2.7), event after event, on dense n(1+m) x d matrices.
+"""Continuized ADFS and NS-ADFS (Even et al. 2021), event after event, on dense n(1+m) x d matrices.
 
 Every augmented edge has a Poisson clock; `ringing` holds (time, edge) in the order of time. Between
 events all rows flow by their differential equation; at an event y = x(t-), w = v(t-), then the
@@ -15,10 +15,10 @@ from . import algorithm1, algorithm3, augmented
 
 
 def strongly_convex(
-    shards, sigma, edges, loss, mu2_edge, mu2_virtual, p, rho, sigma_a, ringing, wanted
+    shards, sigma, edges, loss, mu2_edge, mu2_virtual, p, rho, sigma_a, ringing, wanted, start=None
 ):
     """Yield (x, v) of ADFS at the times `wanted`, in increasing order; an event at that very time
-    has not happened yet.
+    has not happened yet. At time 0 it is `start`, or zero.
     """
     inverse_sigma = augmented.inverse_diagonal(augmented.sigma_matrix(shards, sigma, loss))
     samples, pairs = augmented.samples(shards), augmented.ends(shards, edges)
@@ -41,11 +41,13 @@ def strongly_convex(
             after[k] = both - after[l]
         return x + rho * r[edge] / p[edge] * (after - v), after
 
-    return _path(len(pairs) - len(edges) + len(shards), shards, flow, jump, ringing, wanted)
+    if start is None:
+        start = zeros(shards)
+    return _path(start, flow, jump, ringing, wanted)
 
 
 def convex(shards, sigma, edges, loss, mu2_edge, mu2_virtual, p, s, a_0, ringing, wanted):
-    """Yield (x, v) of NS-ADFS at the times `wanted`, as above."""
+    """Yield (x, v) of NS-ADFS at the times `wanted`, from zero."""
     samples, pairs = augmented.samples(shards), augmented.ends(shards, edges)
     r = augmented.resistances(augmented.incidence(shards, edges, mu2_edge, mu2_virtual))
     mu2 = np.concatenate([mu2_edge, mu2_virtual])
@@ -69,7 +71,7 @@ def convex(shards, sigma, edges, loss, mu2_edge, mu2_virtual, p, s, a_0, ringing
             after[k] = both - after[l]
         return x + a / big_a * r[edge] / p[edge] * (after - v), after
 
-    return _path(len(samples) + len(shards), shards, flow, jump, ringing, wanted)
+    return _path(zeros(shards), flow, jump, ringing, wanted)
 
 
 def weight(t, s, a_0):
@@ -83,15 +85,21 @@ def speed(t, s, a_0):
 
 
 def difference(n_rows, k, l):
-    """W_kl = (e_k - e_l)(e_k - e_l)^T, without mu^2 (trap T1)."""
+    """W_kl = (e_k - e_l)(e_k - e_l)^T, without mu^2."""
     unit = np.zeros(n_rows)
     unit[k], unit[l] = 1.0, -1.0
     return np.outer(unit, unit)
 
 
-def _path(n_rows, shards, flow, jump, ringing, wanted):
-    """From x = v = 0 at time 0 through all events before each wanted time, in order."""
-    x = v = np.zeros((n_rows, np.shape(shards[0][0])[1]))
+def zeros(shards):
+    """x = v = 0, one row per augmented node."""
+    n_rows = len(shards) + len(augmented.samples(shards))
+    return np.zeros((2, n_rows, np.shape(shards[0][0])[1]))
+
+
+def _path(start, flow, jump, ringing, wanted):
+    """From (x, v) at time 0 through all events before each wanted time, in order."""
+    x, v = start
     now, events = 0.0, list(ringing)
     for reading in wanted:
         while events and events[0][0] < reading:

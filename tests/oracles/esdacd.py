@@ -1,4 +1,4 @@
-"""ESDACD as SPEC section 4 states it, every row moving at every step, and its dual in edge space.
+"""ESDACD (Hendrikx, Bach and Massoulie, AISTATS 2019): every row moves at every step; its dual.
 
 Dual gradients are those of `oracles.msda`: plain accelerated descent from zero.
 """
@@ -42,11 +42,10 @@ def max_rho(shards, sigma, loss, edges, mu2, p):
     return min(np.asarray(p) * np.sqrt(strong / (smooth * resistances(len(shards), edges, mu2))))
 
 
-def iterates(shards, sigma, loss, edges, mu2, p, rho, strong, sequence):
-    """Yield (x_t, v_t, y_t), rows of nodes, for t = 0, ..., K = len(sequence)."""
+def iterates(shards, sigma, loss, edges, mu2, p, rho, strong, sequence, start=None):
+    """Yield (x_t, v_t, y_t), rows of nodes, t = 0, ..., K = len(sequence); start is (x_0, v_0)."""
     r = resistances(len(shards), edges, mu2)
-    x = np.zeros((len(shards), np.shape(shards[0][0])[1]))
-    v = np.zeros_like(x)
+    x, v = np.zeros((2, len(shards), np.shape(shards[0][0])[1])) if start is None else start
     smooth = msda.node_smoothness(shards, sigma, loss)
     for edge in sequence:
         y = (x + rho * v) / (1 + rho)

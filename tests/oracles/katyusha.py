@@ -165,7 +165,7 @@ def coin_energy(data, c, p, rho, best, y, z, w):
 
 
 def published_katyusha(lam, mean_smoothness, smoothness_of_mean, n_samples, total_batch):
-    """(mm, tau1, tau2, alpha) of SPEC section 4 in its own letters: Lbar, Lf, N, B."""
+    """(mm, tau1, tau2, alpha) as published, in its letters: Lbar, Lf, N, B."""
     L, Lf, B = mean_smoothness, smoothness_of_mean, total_batch
     if B == 1:
         mm, tau2 = 2 * n_samples, 1 / 2
@@ -180,7 +180,7 @@ def published_katyusha(lam, mean_smoothness, smoothness_of_mean, n_samples, tota
 
 
 def published_l_katyusha(lam, variance, smoothness_of_mean, p):
-    """(t1, t2, eta) of SPEC section 4: Lcal, Lf, p."""
+    """(t1, t2, eta) of the authors' code, in its letters: Lcal, Lf, p."""
     Lcal, Lf = variance, smoothness_of_mean
     t2 = Lcal / (2 * max(Lf, Lcal))
     if Lf <= Lcal / p:

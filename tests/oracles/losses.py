@@ -180,7 +180,7 @@ def minimiser_on_line(slope, low, high, start):
 
 
 def prox_tilde_star(loss, y, w, q, eta, z):
-    """Algorithm 1, line 8, on the span of x, with App. B.2's node-level tilde (traps T2, T3).
+    """Algorithm 1, line 8, on the span of x, with App. B.2's node-level tilde.
 
     f~*(v) = f*(v) - |v|^2 / (2 L), v = c x, |x|^2 = q, L = w lmax q: returns the c that minimises
     q (c - z)^2 / (2 eta) + w l*(c / w) - q c^2 / (2 L).

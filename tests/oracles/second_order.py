@@ -32,10 +32,10 @@ def hessian(shards, sigma, loss, theta):
     return total
 
 
-def falls_enough(value, slope, new_value, new_slope):
-    """Armijo with 1e-4; within 1e-12 of F the slopes decide (Hager and Zhang's condition)."""
+def falls_enough(value, slope, new_value, new_slope, at_zero):
+    """Armijo with 1e-4; within 1e-12 of F or F(0) the slopes decide (Hager and Zhang)."""
     armijo = new_value <= value + 1e-4 * slope
-    rounding = 1e-12 * max(1.0, abs(value))
+    rounding = 1e-12 * max(at_zero, abs(value))
     return armijo or (new_value <= value + rounding and new_slope <= -0.8 * slope)
 
 
@@ -47,13 +47,14 @@ def newton(shards, sigma, loss, start, n_evaluations):
     """
     total_sigma = sum(sigma)
     theta = trial = np.array(start, dtype=float)
+    at_zero = augmented.objective(shards, sigma, loss, 0.0 * theta)
     value = gradient = direction = None
     damping, taken, trials = 0.0, [], []
     for _ in range(n_evaluations):
         new_value = augmented.objective(shards, sigma, loss, trial)
         new_gradient = augmented.gradient(shards, sigma, loss, trial)
         if direction is None or falls_enough(
-            value, gradient @ direction, new_value, new_gradient @ direction
+            value, gradient @ direction, new_value, new_gradient @ direction, at_zero
         ):
             theta, value, gradient = trial, new_value, new_gradient
             damping = damping / 4 if damping / 4 >= total_sigma else 0.0
@@ -84,6 +85,7 @@ def lbfgs(shards, sigma, loss, start, n_evaluations, memory, smoothness):
     A failed step is cut to where the line through both slopes is zero, 0.1 to 0.5 of its length.
     """
     theta = trial = np.array(start, dtype=float)
+    at_zero = augmented.objective(shards, sigma, loss, 0.0 * theta)
     value = gradient = direction = None
     pairs, size, taken = [], 1.0, []
     for _ in range(n_evaluations):
@@ -91,7 +93,9 @@ def lbfgs(shards, sigma, loss, start, n_evaluations, memory, smoothness):
         new_gradient = augmented.gradient(shards, sigma, loss, trial)
         if direction is not None:
             slope, new_slope = gradient @ direction, new_gradient @ direction
-        if direction is None or falls_enough(value, size * slope, new_value, size * new_slope):
+        if direction is None or falls_enough(
+            value, size * slope, new_value, size * new_slope, at_zero
+        ):
             if direction is not None:
                 s, y = trial - theta, new_gradient - gradient
                 if s @ y >= sum(sigma) / 2 * (s @ s) and s @ s > 1e-26 * (theta @ theta):

@@ -1,4 +1,4 @@
-"""The paper's closed forms, transcribed one a function. `l_ij` is a list of arrays, one a node."""
+"""Closed forms of the paper, one function per formula. `l_ij` is a list of arrays, one per node."""
 
 import math
 
@@ -62,7 +62,7 @@ def p_comm_theorem_3(s_comp_value, gamma_tilde_value, kappa_s_value):
 
 
 def p_comm_appendix(s_comp_value, gamma_tilde_value, kappa_min, delta_p=1.0):
-    """App. D.4, end of the proof (trap T5): (1 + sqrt(gamma~ / (2 kappa_min)) Delta_p S_comp)^{-1}.
+    """App. D.4, end of the proof: (1 + sqrt(gamma~ / (2 kappa_min)) Delta_p S_comp)^{-1}.
 
     Capped at 1/2, as the paragraph after it says.
     """

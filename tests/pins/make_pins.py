@@ -11,8 +11,8 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from pins_for_tests import CASES, PINS, found_by_command
-from rounding_for_tests import surroundings
+from support.pins import CASES, PINS, found_by_command
+from support.rounding import surroundings
 
 
 def make():

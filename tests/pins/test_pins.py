@@ -2,16 +2,14 @@
 
 `pins.json` says what the models and traces of some small trainings were. They are equal to the last
 bit where versions and rounding are those the pins were made with, elsewhere to 1e-10. A launch of
-ranks costs seconds, so each case runs on one number of ranks (`Case.ranks`); with ``ADFS_PINS=all``
-in the environment each runs on 1, 2, 3 and 4. `make_pins.py` makes the file again.
+ranks costs seconds, so each case runs on one number of ranks (`Case.ranks`), and on all of 1, 2, 3
+and 4 in the soak lane. `make_pins.py` makes the file again.
 """
-
-import os
 
 import numpy as np
 import pytest
 
-from pins_for_tests import (
+from support.pins import (
     CASES,
     changed_surroundings,
     differences,
@@ -22,12 +20,12 @@ from pins_for_tests import (
 )
 
 RANKS = (1, 2, 3, 4)
-ALL = os.environ.get("ADFS_PINS") == "all"
 ON_RANKS = [
-    pytest.param(case, size, id=f"{case}-on-{size}")
+    pytest.param(
+        case, size, id=f"{case}-on-{size}", marks=[pytest.mark.soak] * (size != case.ranks)
+    )
     for case in CASES
     for size in RANKS
-    if ALL or size == case.ranks
 ]
 
 

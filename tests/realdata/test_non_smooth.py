@@ -8,7 +8,7 @@ import pytest
 from sklearn.svm import LinearSVC
 
 from adfs.cli.main import main
-from adfs.problems import datasets
+from adfs.data import datasets
 
 
 @functools.cache

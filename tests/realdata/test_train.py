@@ -8,8 +8,8 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from adfs.cli.main import main
-from adfs.problems import datasets
-from adfs.problems.files import save_npz
+from adfs.data import datasets
+from adfs.data.files import save_npz
 
 SIGMA = 1.0  # in total, whatever the number of nodes: C = 1
 DATA = {

@@ -1,8 +1,8 @@
-"""A folder with a data file for commands, and a browser that is found or told to be missing."""
+"""Fixtures: a folder with a data file for commands, and a browser."""
 
 import pytest
 
-from reports_for_tests import find_browser, write_data
+from support.reports import find_browser, write_data
 
 
 @pytest.fixture
@@ -10,14 +10,14 @@ def home(tmp_path, monkeypatch):
     """The current folder, with a file of data and nothing else."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("ADFS_DATA", raising=False)
-    monkeypatch.setattr("adfs.cli.progress.SECONDS_BETWEEN_LINES", 1e9)
+    monkeypatch.setattr("adfs.cli.plain_progress.SECONDS_BETWEEN_LINES", 1e9)
     write_data(tmp_path / "data.svm")
     return tmp_path
 
 
 @pytest.fixture(scope="session")
 def programs():
-    """The browser and its driver; without them a skip, or a failure where CI promised them."""
+    """The browser and its driver; without them the test is skipped, or fails in CI."""
     return find_browser()
 
 

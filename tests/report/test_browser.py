@@ -1,4 +1,4 @@
-"""Reports in a real browser: they render, stay silent, ask for nothing, and run nothing foreign."""
+"""Reports in a browser: they render, log nothing, request nothing, and run no foreign script."""
 
 import json
 import time
@@ -7,11 +7,11 @@ from typing import NamedTuple
 import pytest
 
 import adfs
-from adfs.report import compare_page
-from commands_for_tests import here
-from reports_for_tests import EVIL, make_problem, write_data
+from adfs.study.report import compare_page
+from support.commands import here
+from support.reports import EVIL, make_problem, write_data
 
-# A path that would like to be markup; its slash is the one between folder and file.
+# A path that contains markup; its slash is the one between folder and file.
 FOLDER, FILE = "<script>alert(3)<", "script><img src=x onerror=alert(4)>.svm"
 DRAWN = """\
 const chart = document.querySelector("#chart canvas");
@@ -66,7 +66,7 @@ def files(tmp_path_factory):
 
 
 def media(driver, **features):
-    """Pretend to be a device: ``media``, and features such as prefers_color_scheme."""
+    """Emulate a device: ``media``, and features such as prefers_color_scheme."""
     kind = features.pop("media", "")
     wanted = [{"name": key.replace("_", "-"), "value": value} for key, value in features.items()]
     driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": kind, "features": wanted})
@@ -74,7 +74,7 @@ def media(driver, **features):
 
 @pytest.fixture
 def browse(driver):
-    """Open a page as if the browser were new; at the end there must be no word on its console."""
+    """Open a page as in a new browser; at the end its console must be empty."""
     promised = {"silent": True}
 
     def load(address, silent=True):
@@ -92,7 +92,7 @@ def browse(driver):
 
 
 def requests(driver):
-    """Addresses that the page asked for."""
+    """Addresses that the page requested."""
     messages = [json.loads(entry["message"])["message"] for entry in driver.get_log("performance")]
     return [
         each["params"]["request"]["url"]
@@ -124,7 +124,7 @@ def options(driver, identifier):
 def test_a_page_renders_and_asks_for_nothing_but_itself(browse, files, name, n_nodes):
     address = getattr(files, name)
     driver = browse(address)
-    time.sleep(0.3)  # whatever it might ask for later
+    time.sleep(0.3)  # for requests that come later
     assert driver.execute_script(DRAWN) > 3_000
     assert len(driver.find_elements("css selector", "svg.graph circle")) == n_nodes
     assert driver.find_element("css selector", "svg.timeline").size["width"] > 500

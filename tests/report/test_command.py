@@ -1,4 +1,4 @@
-"""`--report`: refused before the work or written after it, however the work ended."""
+"""`--report`: refused before the run or written after it, however the run ended."""
 
 import json
 import shutil
@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 import adfs
-from adfs.cli.signals import Leaving
-from commands_for_tests import here
-from reports_for_tests import Page, find_browser
+from adfs.cli.early_signals import Leaving
+from support.commands import here
+from support.reports import Page, find_browser
 
 TRAIN = ("train", "data.svm", "--nodes", "4", "--tol", "1e-4")
 COMPARE = ("compare", "data.svm", "--nodes", "4", "--algorithms", "adfs,newton", "--tol", "1e-4")
@@ -37,7 +37,7 @@ def test_train_writes_the_page_of_its_run(home):
     assert "accuracy, test" in page.words("header")
 
 
-def test_people_are_told_where_the_page_is(home):
+def test_the_output_names_the_page(home):
     assert "wrote" in here(*TRAIN, "--report", "r.html").out
     assert "report: c.html\n" in here(*COMPARE, "--report", "c.html").out
 
@@ -51,7 +51,7 @@ def test_the_page_changes_nothing_of_the_run(home):
 
 
 def adfs_models(path):
-    from adfs.runtime.model import Model
+    from adfs.model import Model
 
     return Model.load(path)
 
@@ -75,7 +75,7 @@ def test_what_is_interrupted_has_its_page(home, monkeypatch, command):
     ("place", "sentence"),
     [
         ("r.txt", "--report r.txt must end in .html; rename it."),
-        ("", "--report '' must end in .html; rename it."),
+        ("", "--report '' must name a file"),
         ("none/r.html", "must be in an existing folder"),
         ("folder.html", "must name a file, but is a folder"),
     ],
@@ -138,7 +138,7 @@ def test_several_taus_have_a_page(home):
                    "1,2,3,4", "--speed", "1,1,1,9", "--delay-law", "pareto", "--tol", "1e-2",
                    "--report", "r.html")  # fmt: skip
     assert outcome.code == 0, outcome.err
-    assert read(home / "r.html").all("rect")
+    assert read(home / "r.html").all("path", class_="k-compute")
 
 
 SCRIPT = """\
@@ -156,10 +156,10 @@ def test_a_page_needs_neither_matplotlib_nor_mpi(home):
 
 
 def test_ranks_are_on_the_page_of_rank_0(home):
-    pytest.importorskip("mpi4py", reason="needs mpi4py: pip install 'adfs[mpi]'")
+    pytest.importorskip("mpi4py", reason="needs mpi4py: pip install '.[mpi]'")
     mpiexec = shutil.which("mpiexec", path=str(Path(sys.executable).parent))
     if mpiexec is None:
-        pytest.skip("needs the mpiexec of this Python's MPI: pip install 'adfs[mpi]'")
+        pytest.skip("needs the mpiexec of this Python's MPI: pip install '.[mpi]'")
     launcher = [mpiexec, "-n", "2", sys.executable]
     subprocess.run([*launcher, "-m", "adfs", *TRAIN, "--engine", "mpi", "--report", "r.html"],
                    check=True, timeout=120)  # fmt: skip

@@ -8,9 +8,9 @@ import adfs
 from adfs.algorithms.adfs import Adfs
 from adfs.kernels import edge
 from adfs.schedule.events import Events
-from adfs.theory import choices, parameters, spectral
+from adfs.theory import parameters, rules, sigma_a
 from oracles import algorithm1, apcg, augmented, losses
-from problems_for_tests import (
+from support.problems import (
     RULES,
     all_duals,
     augmented_edges,
@@ -52,7 +52,7 @@ def test_lazy_kernel_is_literal_algorithm_1_is_a_times_edge_space_apcg(graph, lo
     case = make_case(graph, loss, seed=len(graph), density=0.6)
     chosen = adfs.Parameters.choose(case.problem, how, tau=3.0)
     oracle = literal(case, chosen)
-    # Steps beyond eta~ = L are among the events (trap T4); they cannot occur at n = 1.
+    # Steps beyond eta~ = L are among the events; they cannot occur at n = 1.
     assert (oracle.eta_over_smoothness.max() > 1.0) == (graph != "single")
     schedule = adfs.Schedule.sample(chosen, N_EVENTS, seed=5)
     sequence = augmented_edges(case.problem, schedule.events())
@@ -252,11 +252,11 @@ def test_a_local_event_on_sparse_rows_touches_only_their_non_zeros():
 
 
 @pytest.mark.parametrize("how", ["paper", "exact", "projector"])
-def test_trap_t12_iterates_do_not_depend_on_mu_of_the_communication_edges(how, monkeypatch):
+def test_iterates_do_not_depend_on_mu_of_communication_edges(how, monkeypatch):
     problem = make_case("grid:3x3").problem
     outputs = []
     for mu2 in (0.5, 1.0, 7.0):
-        for room in (spectral, parameters, choices):
+        for room in (sigma_a, parameters, rules):
             monkeypatch.setattr(room, "EDGE_MU2", mu2)
         chosen = adfs.Parameters.choose(problem, how)
         algorithm, state = run(problem, chosen, N_EVENTS)

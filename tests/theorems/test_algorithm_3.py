@@ -6,11 +6,11 @@ import pytest
 import adfs
 from adfs.algorithms.ns_adfs import NsAdfs
 from adfs.schedule.events import Events
-from adfs.theory import non_smooth, non_smooth_choices, parameters
-from adfs.theory.non_smooth_choices import RULES
-from non_smooth_for_tests import bits, literal, node_rows, run
+from adfs.theory import non_smooth_parameters, non_smooth_rules, parameters
+from adfs.theory.non_smooth_rules import RULES
 from oracles import algorithm3, apcg, augmented, losses, theory
-from problems_for_tests import (
+from support.non_smooth import bits, literal, node_rows, run
+from support.problems import (
     all_duals,
     augmented_edges,
     homogeneous_shards,
@@ -232,11 +232,11 @@ def test_at_one_node_iterates_do_not_depend_on_mu():
 
 
 @pytest.mark.parametrize("how", RULES)
-def test_trap_t12_iterates_do_not_depend_on_mu_of_the_communication_edges(how, monkeypatch):
+def test_iterates_do_not_depend_on_mu_of_communication_edges(how, monkeypatch):
     problem = make_case("grid:3x3", "hinge").problem
     outputs = []
     for mu2 in (0.5, 1.0, 7.0):
-        for room in (parameters, non_smooth, non_smooth_choices):
+        for room in (parameters, non_smooth_parameters, non_smooth_rules):
             monkeypatch.setattr(room, "EDGE_MU2", mu2)
         chosen = adfs.NonSmoothParameters.choose(problem, how, p_comm=0.3)
         algorithm, state = run(problem, chosen, N_EVENTS)

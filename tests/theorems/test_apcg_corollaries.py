@@ -7,12 +7,11 @@ import math
 import numpy as np
 import pytest
 
-from adfs.coordinate.apcg import apcg
-from adfs.coordinate.choices import choose
-from adfs.coordinate.penalties import Penalty
-from adfs.coordinate.quadratics import Quadratic
-from adfs.coordinate.state import State
-from apcg_for_tests import PENALTIES, SKEWED, N, only_on, quadratic
+from adfs.apcg.apcg_parameters import choose
+from adfs.apcg.penalties import Penalty
+from adfs.apcg.smooth import ApcgState, Quadratic
+from adfs.apcg.solver import apcg
+from support.apcg import PENALTIES, SKEWED, N, only_on, quadratic
 
 
 class Energy:
@@ -121,6 +120,7 @@ def flat_quadratic(size=40):
     return (H + H.T) / 2, H @ generator.standard_normal(size)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["zero", "l1", "box"])
 @pytest.mark.parametrize("ratio", [1, 100], ids=["uniform", "skewed"])
 def test_corollary_2_falls_as_the_inverse_square_without_strong_convexity(ratio, name):
@@ -162,7 +162,7 @@ def test_corollary_1_holds_in_exact_expectation_over_the_first_two_samples(kind,
     chosen = choose(f, psi.active, p, form="strongly-convex")
     expectation = np.zeros(2)
     for pair in itertools.product(range(N), repeat=2):
-        state = State(chosen.rule(), chosen.clock(), np.zeros(N))
+        state = ApcgState(chosen.rule(), chosen.clock(), np.zeros(N))
         for t, i in enumerate(pair):
             f.run(np.array([i], np.int32), psi.terms, state)
             weight = chosen.p[pair[0]] * chosen.p[pair[1]]

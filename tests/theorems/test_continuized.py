@@ -1,4 +1,4 @@
-"""The continuized forms (SPEC 2.7): the kernels are their definition, and their theorems hold."""
+"""The continuized forms: the kernels are their definition, and their theorems hold."""
 
 import itertools
 
@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 
 import adfs
-import non_smooth_for_tests as non_smooth
 from adfs.algorithms.adfs import Adfs
-from adfs.algorithms.base import SCHEDULES, Setting, get_algorithm
+from adfs.algorithms.base import SCHEDULES, MethodSetting, get_algorithm
 from adfs.algorithms.ns_adfs import NsAdfs
 from adfs.errors import ParameterError
 from adfs.kernels.poisson import TICKS
 from adfs.schedule.events import Events
 from adfs.schedule.poisson import PoissonSource
-from non_smooth_for_tests import node_rows
 from oracles import continuized, losses
-from problems_for_tests import (
+from support import non_smooth as non_smooth
+from support.non_smooth import node_rows
+from support.problems import (
     RULES,
     all_duals,
     augmented_edges,
@@ -27,7 +27,7 @@ from problems_for_tests import (
 )
 
 UNITS = 1000
-POISSON = Setting(rule="paper", schedule="poisson")
+POISSON = MethodSetting(rule="paper", schedule="poisson")
 GRAPHS = ("single", "grid:2x2", "star:5", "ring:6")
 SMOOTH = [
     (graph, loss, RULES[(g + k) % len(RULES)])

@@ -7,14 +7,14 @@ import pytest
 
 import adfs
 from adfs.algorithms.adfs import Adfs
-from adfs.algorithms.base import SCHEDULES, Setting, get_algorithm, source_of
+from adfs.algorithms.base import SCHEDULES, MethodSetting, get_algorithm, source_of
 from adfs.algorithms.ns_adfs import NsAdfs
 from adfs.schedule.events import Events
 from adfs.schedule.poisson import PoissonSource
-from non_smooth_for_tests import DualGap, node_rows
-from non_smooth_for_tests import literal as non_smooth_literal
 from oracles import algorithm3, augmented, continuized
-from problems_for_tests import RULES, Lyapunov, literal, make_case
+from support.non_smooth import DualGap, node_rows
+from support.non_smooth import literal as non_smooth_literal
+from support.problems import RULES, Lyapunov, literal, make_case
 
 SEEDS, READINGS = 24, 40
 CASES = [("grid:3x3", "logistic"), ("star:5", "squared"), ("ring:6", "squared_hinge")]
@@ -28,11 +28,11 @@ def study(graph, loss, schedule):
     chosen = adfs.Parameters.choose(case.problem, "exact", tau=3.0)
     oracle = literal(case, chosen)
     lyapunov = Lyapunov(case, oracle)
-    method = get_algorithm("adfs")(case.problem, Setting(chosen, schedule=schedule))
+    method = get_algorithm("adfs")(case.problem, MethodSetting(chosen, schedule=schedule))
     step = int(16.0 / chosen.rho / READINGS)
     errors, energies = np.zeros((2, SEEDS, READINGS + 1))
     for seed in range(SEEDS):
-        source = source_of(chosen, Setting(seed=seed, schedule=schedule))
+        source = source_of(chosen, MethodSetting(seed=seed, schedule=schedule))
         state = method.algorithm.init()
         for k in range(READINGS + 1):
             y, v = node_rows(method.algorithm, state, oracle.rows)

@@ -8,7 +8,7 @@ import pytest
 
 import adfs
 from adfs.algorithms import dsba, point_saga
-from adfs.algorithms.base import Setting
+from adfs.algorithms.base import MethodSetting
 from adfs.algorithms.dsba_parameters import DsbaParameters
 from adfs.errors import ParameterError
 from adfs.kernels.sampling import uniform
@@ -17,7 +17,7 @@ from adfs.schedule.delays import Delays
 from oracles import augmented
 from oracles import dsba as literal
 from oracles import point_saga as literal_point_saga
-from problems_for_tests import all_duals, make_case, stored_as
+from support.problems import all_duals, make_case, stored_as
 
 LOSSES = ("logistic", "squared", "squared_hinge", "smoothed_hinge", "huber")
 RULES = ("theory", "paper", "tuned")
@@ -58,7 +58,7 @@ def test_the_kernel_is_extra_with_the_backward_estimate_of_saga(graph, loss, rul
     factors = np.repeat(sizes / sizes.mean(), sizes)[:, None]  # the oracle's table is in mean form
     rows = np.vstack([features for features, *_ in case.shards]) * factors
     theta = np.random.default_rng(1).standard_normal(5) if rule == "paper" else None
-    methods = [dsba.prepare(stored_as(case, kind), Setting(rule=rule, seed=7))
+    methods = [dsba.prepare(stored_as(case, kind), MethodSetting(rule=rule, seed=7))
                for kind in ("dense", "csr")]  # fmt: skip
     states = [method.algorithm.init(theta) for method in methods]
     start = np.zeros((len(sizes), 5)) if theta is None else np.tile(theta, (len(sizes), 1))
@@ -81,7 +81,7 @@ def test_the_kernel_is_extra_with_the_backward_estimate_of_saga(graph, loss, rul
 def test_rounding_errors_do_not_add_up():
     """The text's difference of two rounds keeps each of them: 1e-9 after a million rounds here."""
     problem = make_case("star:4", "smoothed_hinge", seed=4, n_features=5, density=0.6).problem
-    method = dsba.prepare(problem, Setting())
+    method = dsba.prepare(problem, MethodSetting())
     state = run(method, method.algorithm.init(), 0, 300_000)
     error = np.abs(method.algorithm.output(state) - problem.optimum().theta).max()
     assert error < 1e-13
@@ -212,7 +212,7 @@ def test_mean_t_along_runs_stays_under_the_proven_rate(graph, rule):
     n_rounds, every = int(6.0 / chosen.rho), max(1, int(0.2 / chosen.rho))
     runs = []
     for seed in range(8):
-        method = dsba.prepare(case.problem, Setting(rule=rule, seed=seed))
+        method = dsba.prepare(case.problem, MethodSetting(rule=rule, seed=seed))
         state = method.algorithm.init()
         w, values = energy.u @ method.algorithm.output(state), []
         for t in range(n_rounds):
@@ -236,7 +236,7 @@ def test_it_reaches_the_certified_optimum(graph, loss, rule):
     """Shards of 2 to 4 rows, weights and a sigma for each node: the optimum of F, no other."""
     problem = make_case(graph, loss, seed=8).problem
     best = problem.optimum()
-    method = dsba.prepare(problem, Setting(rule=rule))
+    method = dsba.prepare(problem, MethodSetting(rule=rule))
     state = run(method, method.algorithm.init(), 0, int(50 / method.rho))
     thetas = method.algorithm.output(state)
     np.testing.assert_allclose(thetas, np.tile(best.theta, (9, 1)), rtol=0, atol=1e-9)
@@ -244,8 +244,8 @@ def test_it_reaches_the_certified_optimum(graph, loss, rule):
         assert problem.objective(theta) - best.objective <= 1e-8 * max(1.0, abs(best.objective))
 
 
-def spec_problem(m, graph="grid:3x3"):
-    """The size and conditioning of SPEC section 6's problem: five Gaussian features, sigma 1."""
+def gaussian_problem(m, graph="grid:3x3"):
+    """``m`` samples per node on nine nodes: five Gaussian features, sigma 1."""
     rng = np.random.default_rng(0)
     features = rng.standard_normal((9 * m, 5))
     noise = 0.1 * rng.standard_normal(9 * m)
@@ -270,22 +270,22 @@ def rounds_to(problem, method, step, limit):
     ("m", "rule", "expected"), [(20, "theory", 8400), (20, "paper", 1400), (200, "paper", 8360)]
 )
 def test_rounds_to_1e_8_are_of_the_size_that_spec_section_6_gives(m, rule, expected):
-    problem = spec_problem(m)
+    problem = gaussian_problem(m)
     assert problem.conditioning.kappa_s == pytest.approx({20: 34, 200: 266}[m], rel=0.1)
-    found = rounds_to(problem, dsba.prepare(problem, Setting(rule=rule)), 10, 4 * expected)
+    found = rounds_to(problem, dsba.prepare(problem, MethodSetting(rule=rule)), 10, 4 * expected)
     assert 0.6 * expected < found < 1.6 * expected
 
 
 def test_point_saga_too_is_of_that_size():
-    problem = spec_problem(20)
-    found = rounds_to(problem, point_saga.prepare(problem, Setting()), 20, 10_000)
+    problem = gaussian_problem(20)
+    found = rounds_to(problem, point_saga.prepare(problem, MethodSetting()), 20, 10_000)
     assert 0.6 * 2400 < found < 1.6 * 2400
 
 
 def test_steps_beyond_the_papers_are_stable_and_faster():
     """The ADFS paper found DSBA unstable beyond 1 / (4 L); the proof says any step below 2 / L."""
-    problem = spec_problem(20, "ring:9")
-    counts = {rule: rounds_to(problem, dsba.prepare(problem, Setting(rule=rule)), 10, 20_000)
+    problem = gaussian_problem(20, "ring:9")
+    counts = {rule: rounds_to(problem, dsba.prepare(problem, MethodSetting(rule=rule)), 10, 20_000)
               for rule in RULES}  # fmt: skip
     assert 2 * counts["tuned"] < counts["paper"]
     assert 4 * counts["paper"] < counts["theory"]
@@ -300,13 +300,13 @@ def test_every_rule_has_the_step_that_it_names():
     wanted = {"theory": 1 / (24 * largest), "paper": 1 / (4 * largest),
               "tuned": 2 / (largest + 4 * sizes.max() * weakest)}  # fmt: skip
     for rule, alpha in wanted.items():
-        chosen = dsba.prepare(problem, Setting(rule=rule)).parameters
+        chosen = dsba.prepare(problem, MethodSetting(rule=rule)).parameters
         assert chosen.alpha == pytest.approx(alpha, rel=1e-12)
         assert f"{chosen.alpha:.6g}" in str(chosen)
     with pytest.raises(
         ParameterError, match="'exact' is not a rule of 'dsba'; choose one of theory"
     ):
-        dsba.prepare(problem, Setting(rule="exact"))
+        dsba.prepare(problem, MethodSetting(rule="exact"))
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -326,7 +326,7 @@ def test_no_other_share_promises_more(rule, gamma, ridge):
 def test_a_round_takes_the_slowest_node_and_the_slowest_edge():
     problem = make_case("path:3").problem
     delays = Delays(tau=(2.0, 7.0), speed=(1.0, 3.0, 1.0))
-    method = dsba.prepare(problem, Setting(delays=delays))
+    method = dsba.prepare(problem, MethodSetting(delays=delays))
     events = method.source.draw(0, 10)
     method.clock.advance(events)
     assert method.clock.time == 10 * (3.0 + 7.0)

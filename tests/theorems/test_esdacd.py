@@ -8,17 +8,17 @@ import pytest
 
 import adfs
 from adfs.algorithms import dual_gradient
-from adfs.algorithms.base import Counts, Setting
+from adfs.algorithms.base import Counts, MethodSetting
 from adfs.algorithms.esdacd import Esdacd, prepare
+from adfs.engine.evaluation import objectives
 from adfs.errors import ParameterError
-from adfs.runtime.evaluation import objectives
 from adfs.schedule.delays import Delays
 from adfs.schedule.events import Events
-from adfs.theory import pairwise
+from adfs.theory import edge_parameters
 from oracles import apcg, augmented
 from oracles import esdacd as literal
 from oracles import msda as dual
-from problems_for_tests import EDGE_MU2, make_case, stored_as
+from support.problems import EDGE_MU2, make_case, stored_as
 
 RULES = ("theory", "tuned")
 LOSSES = ("logistic", "squared")
@@ -69,7 +69,9 @@ def assert_close(mine, theirs, what):
 def test_lazy_kernel_is_the_literal_iteration_is_a_times_edge_space_apcg(graph, rule, loss):
     case = make(graph, loss)
     data = arguments(case)
-    methods = [prepare(stored_as(case, kind), Setting(rule=rule)) for kind in ("dense", "csr")]
+    methods = [
+        prepare(stored_as(case, kind), MethodSetting(rule=rule)) for kind in ("dense", "csr")
+    ]
     states = [method.algorithm.init() for method in methods]
     chosen = methods[0].parameters
     n_events = min(N_EVENTS, math.ceil(50.0 / chosen.rho))  # beyond, Algorithm 2's A overflows
@@ -103,7 +105,7 @@ def test_lazy_kernel_is_the_literal_iteration_is_a_times_edge_space_apcg(graph, 
 @pytest.mark.parametrize("graph", ["path:2", "grid:3x3", "complete:9", "star:5", "ring:9"])
 def test_sigma_a_and_rho_are_those_of_the_dense_edge_space(graph, rule):
     case = make(graph, "logistic", seed=2)
-    chosen = prepare(case.problem, Setting(rule=rule)).parameters
+    chosen = prepare(case.problem, MethodSetting(rule=rule)).parameters
     strong = literal.sigma_a(*arguments(case))
     assert chosen.sigma_A == pytest.approx(strong, rel=1e-8)
     assert chosen.sigma_A <= strong * (1 + 1e-12)
@@ -116,7 +118,7 @@ def test_sigma_a_and_rho_are_those_of_the_dense_edge_space(graph, rule):
 @pytest.mark.parametrize("graph", ["grid:3x3", "complete:9", "star:5", "ring:9", "grid:4x5"])
 def test_tuned_probabilities_have_the_largest_rate(graph):
     case = make(graph, "logistic", seed=2)
-    theory, tuned = (prepare(case.problem, Setting(rule=rule)).parameters for rule in RULES)
+    theory, tuned = (prepare(case.problem, MethodSetting(rule=rule)).parameters for rule in RULES)
     np.testing.assert_allclose(theory.p_edge, 1.0 / case.problem.topology.n_edges)
     assert tuned.rho > theory.rho
     generator = np.random.default_rng(0)
@@ -154,7 +156,7 @@ class Lyapunov:
 def test_exact_expectation_of_two_steps_contracts_by_one_minus_rho(graph, rule):
     # No sampling error: every pair of events is run, weighted by its probability.
     case = make(graph, "logistic", seed=3)
-    method = prepare(case.problem, Setting(rule=rule))
+    method = prepare(case.problem, MethodSetting(rule=rule))
     chosen = method.parameters
     lyapunov = Lyapunov(case, chosen)
     start = np.zeros_like(lyapunov.optimal)
@@ -175,12 +177,12 @@ def test_exact_expectation_of_two_steps_contracts_by_one_minus_rho(graph, rule):
 def test_mean_lyapunov_and_error_shrink_no_slower_than_the_corollary_says(graph, loss):
     case = make(graph, loss, seed=1)
     seeds, readings = range(8), 7
-    chosen = prepare(case.problem, Setting()).parameters
+    chosen = prepare(case.problem, MethodSetting()).parameters
     lyapunov = Lyapunov(case, chosen)
     step = math.ceil(10.0 / chosen.rho / (readings - 1))
     energies, errors = np.zeros((2, len(seeds), readings))
     for seed in seeds:
-        method = prepare(case.problem, Setting(seed=seed))
+        method = prepare(case.problem, MethodSetting(seed=seed))
         state = method.algorithm.init()
         for k in range(readings):
             x, v, _ = rows(method.algorithm, state)
@@ -204,7 +206,7 @@ def test_it_reaches_the_certified_optimum(graph, loss, rule):
     case = make(graph, loss)
     problem, best = case.problem, case.problem.optimum()
     assert best.duality_gap < 1e-13
-    method = prepare(problem, Setting(rule=rule))
+    method = prepare(problem, MethodSetting(rule=rule))
     thetas = method.algorithm.output(run(method, math.ceil(40.0 / method.rho)))
     np.testing.assert_allclose(thetas, np.tile(minimiser(case), (9, 1)), rtol=0, atol=1e-8)
     above = np.mean(objectives(problem, thetas)) - best.objective
@@ -215,16 +217,16 @@ def test_it_does_not_depend_on_the_weight_of_the_edges(monkeypatch):
     case = make("grid:3x3", "logistic")
     outputs = []
     for mu2 in (0.5, 7.0):
-        for room in (pairwise, adfs.theory.parameters):
+        for room in (edge_parameters, adfs.theory.parameters):
             monkeypatch.setattr(room, "EDGE_MU2", mu2)
-        method = prepare(case.problem, Setting())
+        method = prepare(case.problem, MethodSetting())
         outputs.append((method.rho, method.algorithm.output(run(method, 300))))
     assert outputs[0][0] == pytest.approx(outputs[1][0], rel=1e-9)
     np.testing.assert_allclose(outputs[0][1], outputs[1][1], rtol=0, atol=1e-9)
 
 
 def test_rows_of_x_v_and_y_sum_to_zero_all_along():
-    method = prepare(make("ring:9", "logistic").problem, Setting())
+    method = prepare(make("ring:9", "logistic").problem, MethodSetting())
     state = method.algorithm.init(np.ones(3))
     for first in range(0, 3000, 100):
         state = method.algorithm.step(state, method.source.draw(first, first + 100))
@@ -236,14 +238,14 @@ def test_rows_of_x_v_and_y_sum_to_zero_all_along():
 def test_started_at_the_optimum_it_stays_there():
     case = make("grid:3x3", "logistic")
     best = minimiser(case)
-    method = prepare(case.problem, Setting())
+    method = prepare(case.problem, MethodSetting())
     for n_events in (0, 1, 50):
         thetas = method.algorithm.output(run(method, n_events, best))
         np.testing.assert_allclose(thetas, np.tile(best, (9, 1)), rtol=0, atol=1e-9)
 
 
 def test_readings_leave_what_the_nodes_remember_as_it_was():
-    method = prepare(make("grid:3x3", "logistic").problem, Setting())
+    method = prepare(make("grid:3x3", "logistic").problem, MethodSetting())
     algorithm = method.algorithm
     state = run(method, 40)
     before = [array.copy() for array in (*state.memory, *state.centres)]
@@ -255,19 +257,19 @@ def test_readings_leave_what_the_nodes_remember_as_it_was():
 
 def test_without_matrices_it_takes_the_same_path(monkeypatch):
     problem = make("grid:3x3", "logistic").problem
-    method = prepare(problem, Setting())
+    method = prepare(problem, MethodSetting())
     expected = method.algorithm.output(run(method, 200))
     monkeypatch.setattr(dual_gradient, "LARGEST_MATRIX", 0)
-    method = prepare(problem, Setting())
+    method = prepare(problem, MethodSetting())
     assert not method.algorithm.dual_gradients.with_matrices
     assert_close(method.algorithm.output(run(method, 200)), expected, "theta")
 
 
 def test_beyond_dense_algebra_a_bound_on_sigma_a_serves(monkeypatch):
     case = make("grid:3x3", "logistic")
-    exact = prepare(case.problem, Setting()).parameters
-    monkeypatch.setattr(pairwise, "DENSE_LIMIT", 3)
-    method = prepare(case.problem, Setting())
+    exact = prepare(case.problem, MethodSetting()).parameters
+    monkeypatch.setattr(edge_parameters, "DENSE_LIMIT", 3)
+    method = prepare(case.problem, MethodSetting())
     assert 0.2 * exact.sigma_A < method.parameters.sigma_A <= exact.sigma_A
     thetas = method.algorithm.output(run(method, math.ceil(45.0 / method.rho)))
     np.testing.assert_allclose(thetas, np.tile(minimiser(case), (9, 1)), rtol=0, atol=1e-9)
@@ -276,7 +278,7 @@ def test_beyond_dense_algebra_a_bound_on_sigma_a_serves(monkeypatch):
 @pytest.mark.parametrize("rule", RULES)
 def test_a_single_node_is_done_after_one_dual_gradient(rule):
     case = make("single", "logistic")
-    method = prepare(case.problem, Setting(rule=rule))
+    method = prepare(case.problem, MethodSetting(rule=rule))
     for n_events in (1, 2, 5):
         thetas = method.algorithm.output(run(method, n_events))
         np.testing.assert_allclose(thetas, [minimiser(case)], rtol=0, atol=1e-11)
@@ -291,7 +293,7 @@ def test_a_single_node_is_done_after_one_dual_gradient(rule):
 @pytest.mark.parametrize("clock", ["rendezvous", "nonblocking"])
 def test_an_event_is_a_pass_at_both_ends_and_an_exchange(clock):
     problem = make("grid:3x3", "logistic").problem
-    setting = Setting(clock=clock, tau=4.0, delays=Delays(tau=4.0, speed=2.0))
+    setting = MethodSetting(clock=clock, tau=4.0, delays=Delays(tau=4.0, speed=2.0))
     method = prepare(problem, setting)
     events = method.source.draw(0, 200)
     method.clock.advance(events)
@@ -311,7 +313,7 @@ def test_an_event_is_a_pass_at_both_ends_and_an_exchange(clock):
 
 
 def test_before_the_first_event_it_has_nothing_but_its_start():
-    algorithm = prepare(make("grid:3x3", "logistic").problem, Setting()).algorithm
+    algorithm = prepare(make("grid:3x3", "logistic").problem, MethodSetting()).algorithm
     assert isinstance(algorithm, Esdacd)
     assert (algorithm.output(algorithm.init()) == 0.0).all()
     assert (algorithm.output(algorithm.init(np.ones(3))) == 1.0).all()
@@ -321,10 +323,10 @@ def test_parameters_of_another_algorithm_are_refused():
     problem = make("grid:3x3", "logistic").problem
     chosen = adfs.Parameters.choose(problem, "exact")
     with pytest.raises(ParameterError, match=r"Parameters is not a rule of 'esdacd'.*theory, tu"):
-        prepare(problem, Setting(rule=chosen))
+        prepare(problem, MethodSetting(rule=chosen))
 
 
 def test_the_parameters_explain_themselves():
-    text = str(prepare(make("grid:3x3", "logistic").problem, Setting()).parameters)
+    text = str(prepare(make("grid:3x3", "logistic").problem, MethodSetting()).parameters)
     for word in ("(tuned) on grid:3x3", "proportional to sqrt(M_kl R_kl)", "sigma_A", "kappa_b"):
         assert word in text

@@ -5,12 +5,13 @@ import math
 import numpy as np
 import pytest
 
-from adfs.coordinate.apcg import apcg
-from adfs.coordinate.parameters import Sampler
-from adfs.coordinate.penalties import ProxPenalty
-from adfs.coordinate.quadratics import LeastSquares, Quadratic
-from adfs.coordinate.smooth import SmoothFunction
-from apcg_for_tests import (
+from adfs.apcg.apcg_parameters import Sampler
+from adfs.apcg.penalties import ProxPenalty
+from adfs.apcg.smooth import LeastSquares, Quadratic, SmoothFunction
+from adfs.apcg.solver import apcg
+from oracles import apcg as oracle
+from oracles import augmented
+from support.apcg import (
     PENALTIES,
     SKEWED,
     N,
@@ -24,14 +25,15 @@ from apcg_for_tests import (
     only_on,
     quadratic,
 )
-from oracles import apcg as oracle
-from oracles import augmented
+from support.selection import covering
 
 
-@pytest.mark.parametrize("p", ["uniform", SKEWED], ids=["uniform", "skewed"])
-@pytest.mark.parametrize("form", ["strongly-convex", "convex"])
-@pytest.mark.parametrize("storage", ["dense", "sparse", "columns", "sparse columns", "called"])
-@pytest.mark.parametrize("name", PENALTIES)
+@covering(
+    name=tuple(PENALTIES),
+    storage=("dense", "sparse", "columns", "sparse columns", "called"),
+    form=("strongly-convex", "convex"),
+    p=("uniform", SKEWED),
+)
 def test_iterates_are_those_of_algorithm_2(name, storage, form, p):
     H, b, *_ = quadratic("regular")
     psi = PENALTIES[name]

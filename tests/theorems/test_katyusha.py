@@ -8,12 +8,12 @@ import pytest
 
 import adfs
 from adfs.algorithms import katyusha, l_katyusha
-from adfs.algorithms.base import Setting
-from adfs.algorithms.mean_form import MeanForm
-from adfs.kernels import minibatch
+from adfs.algorithms.base import MethodSetting
+from adfs.algorithms.katyusha_parameters import MeanForm
+from adfs.kernels import katyusha as kernel
 from adfs.schedule.delays import Delays
 from oracles import katyusha as oracle
-from problems_for_tests import make_case, make_shards, stored_as
+from support.problems import make_case, make_shards, stored_as
 
 FACTORIES = {"katyusha": katyusha.prepare, "l-katyusha": l_katyusha.prepare}
 NAMES = tuple(FACTORIES)
@@ -21,7 +21,7 @@ RULES = ("theory", "tuned")
 
 
 def prepare(name, problem, rule, tau=0.5, seed=0):
-    return FACTORIES[name](problem, Setting(rule, tau, "nonblocking", Delays(tau=tau), seed))
+    return FACTORIES[name](problem, MethodSetting(rule, tau, "nonblocking", Delays(tau=tau), seed))
 
 
 def hard_case(graph, loss="logistic", seed=3, sigma=0.02):
@@ -54,7 +54,7 @@ def drawn(method, t):
     batches, rows = method.algorithm.batches, []
     for node, size in enumerate(batches.sizes):
         with np.errstate(over="ignore"):
-            minibatch.draw(t, node, batches)
+            kernel.draw(t, node, batches)
         rows.append(batches.drawn[:size].tolist())
     return rows
 
@@ -168,7 +168,7 @@ def test_variance_is_at_most_twice_v_times_the_bregman_distance(loss, size):
     for seed, (x, w) in enumerate(POINTS):
         case = tiny_case(loss, seed)
         data = oracle_data(case)
-        bound = MeanForm(case.problem, Setting()).variance(size)
+        bound = MeanForm(case.problem, MethodSetting()).variance(size)
         assert bound == pytest.approx(oracle.node_sums(data).max() / (oracle.n_live(data) * size))
         distance = oracle.bregman(data, w, x)
         assert distance > 0.0
@@ -181,7 +181,7 @@ def test_the_constant_v_cannot_be_halved():
     case = make_case("single", "squared", shards=shards, sigma=1.0)
     x, w = np.random.default_rng(0).standard_normal((2, 6))
     data = oracle_data(case)
-    bound = MeanForm(case.problem, Setting()).variance(1)
+    bound = MeanForm(case.problem, MethodSetting()).variance(1)
     assert exact_variance(data, 1, x, w) > 0.8 * 2.0 * bound * oracle.bregman(data, w, x)
 
 
@@ -193,7 +193,7 @@ def test_the_mean_over_all_samples_would_not_do_where_nodes_differ():
     data = oracle_data(case)
     x, w = np.eye(8)[0], np.zeros(8)
     at_once = oracle.smoothness(data).mean() / 2
-    bound = MeanForm(case.problem, Setting()).variance(1)
+    bound = MeanForm(case.problem, MethodSetting()).variance(1)
     variance, distance = exact_variance(data, 1, x, w), oracle.bregman(data, w, x)
     assert 2.0 * at_once * distance < 0.9 * variance
     assert variance <= 2.0 * bound * distance

@@ -8,15 +8,15 @@ import pytest
 
 import adfs
 from adfs.algorithms import dual_gradient
-from adfs.algorithms.base import Counts, Setting
+from adfs.algorithms.base import Counts, MethodSetting
 from adfs.algorithms.msda import prepare, prepare_single
+from adfs.engine.evaluation import objectives
 from adfs.errors import ParameterError
-from adfs.runtime.evaluation import objectives
 from adfs.schedule.delays import Delays
-from adfs.theory import gossip
+from adfs.theory import gossip_parameters
 from oracles import augmented
 from oracles import msda as literal
-from problems_for_tests import make_case, stored_as
+from support.problems import make_case, stored_as
 
 FACTORIES = {"msda": prepare, "ssda": prepare_single}
 RULES = ("theory", "tuned")
@@ -67,7 +67,8 @@ def test_it_is_literal_algorithm_2(name, graph, loss):
         case.shards, case.problem.sigma, loss, laplacian(case.problem), N_ROUNDS, rounds
     )
     methods = [
-        FACTORIES[name](stored_as(case, kind), Setting(rule="theory")) for kind in ("dense", "csr")
+        FACTORIES[name](stored_as(case, kind), MethodSetting(rule="theory"))
+        for kind in ("dense", "csr")
     ]
     runs = [follow(method, N_ROUNDS) for method in methods]
     for t, (theta, y, x) in enumerate(oracle):
@@ -85,7 +86,7 @@ def test_ssda_is_algorithm_1_in_its_own_words(graph):
     oracle = literal.single_step_iterates(
         case.shards, case.problem.sigma, "logistic", laplacian(case.problem), N_ROUNDS
     )
-    states = follow(prepare_single(case.problem, Setting(rule="theory")), N_ROUNDS)
+    states = follow(prepare_single(case.problem, MethodSetting(rule="theory")), N_ROUNDS)
     for t, (state, (theta, y, x)) in enumerate(zip(states, oracle, strict=True)):
         assert_close(state.theta, theta, f"theta at {t}")
         assert_close(state.y, y, f"y at {t}")
@@ -96,7 +97,7 @@ def test_ssda_is_algorithm_1_in_its_own_words(graph):
 @pytest.mark.parametrize(("graph", "tau"), [("grid:3x3", 0.1), ("star:5", 1.0), ("ring:6", 5.0)])
 def test_tuned_is_nesterovs_method_on_the_dual_written_with_square_roots(graph, tau, loss):
     case = make(graph, loss)
-    method = prepare(case.problem, Setting(rule="tuned", tau=tau, delays=Delays(tau=tau)))
+    method = prepare(case.problem, MethodSetting(rule="tuned", tau=tau, delays=Delays(tau=tau)))
     chosen = method.parameters
     matrix = literal.gossip_matrix(
         laplacian(case.problem), 1.0 / chosen.inverse_scale, chosen.rounds
@@ -114,7 +115,10 @@ def test_tuned_is_nesterovs_method_on_the_dual_written_with_square_roots(graph, 
 @pytest.mark.parametrize("name", FACTORIES)
 def test_l_and_mu_are_constants_of_the_dual_and_the_step_and_momentum_follow(name, graph, rule):
     case = make(graph, "logistic", seed=2)
-    sigma, chosen = case.problem.sigma, FACTORIES[name](case.problem, Setting(rule=rule)).parameters
+    sigma, chosen = (
+        case.problem.sigma,
+        FACTORIES[name](case.problem, MethodSetting(rule=rule)).parameters,
+    )
     matrix = literal.gossip_matrix(
         laplacian(case.problem), 1.0 / chosen.inverse_scale, chosen.rounds
     )
@@ -140,7 +144,7 @@ def test_theorys_rate_is_the_closed_form_of_scaman(graph):
     )
     smooth = literal.node_smoothness(case.shards, case.problem.sigma, "logistic")
     root = math.sqrt(max(smooth) / min(case.problem.sigma))
-    chosen = prepare(case.problem, Setting(rule="theory")).parameters
+    chosen = prepare(case.problem, MethodSetting(rule="theory")).parameters
     assert chosen.rounds == k
     assert chosen.rho == pytest.approx((1 - c1**k) / (1 + c1**k) / root, rel=1e-9)
 
@@ -175,7 +179,7 @@ def test_nesterovs_theorem_bounds_the_dual_error_and_that_bounds_the_models(
     name, graph, loss, rule
 ):
     case = make(graph, loss, seed=1)
-    method = FACTORIES[name](case.problem, Setting(rule=rule))
+    method = FACTORIES[name](case.problem, MethodSetting(rule=rule))
     theorem = Theorem(case, method.parameters)
     theta, sigma = theorem.theta, case.problem.sigma
     for t, state in enumerate(follow(method, math.ceil(8.0 / method.rho)), start=1):
@@ -195,7 +199,7 @@ def test_it_reaches_the_certified_optimum_no_later_than_theory_says(name, graph,
     problem = make(graph, loss).problem
     best = problem.optimum()
     assert best.duality_gap < 1e-13
-    method = FACTORIES[name](problem, Setting(rule=rule))
+    method = FACTORIES[name](problem, MethodSetting(rule=rule))
     theorem = Theorem(make(graph, loss), method.parameters)
     # sum sigma_i |theta_i - theta*|^2 <= 2 (1 - rho)^t start at y; x_t is (1 + momentum) y_t minus
     # momentum y_{t-1}, at most three times as far, and then the last theta is that of x_{t-1}.
@@ -211,7 +215,7 @@ def test_it_reaches_the_certified_optimum_no_later_than_theory_says(name, graph,
 @pytest.mark.parametrize("tau", [0.01, 1.0, 5.0, 100.0])
 def test_tuned_is_never_predicted_slower_than_theory(graph, tau):
     problem = make(graph, "logistic", seed=3).problem
-    setting = Setting(tau=tau, delays=Delays(tau=tau))
+    setting = MethodSetting(tau=tau, delays=Delays(tau=tau))
     for factory in FACTORIES.values():
         tuned, theory = (
             factory(problem, setting._replace(rule=rule)).parameters for rule in ("tuned", "theory")
@@ -224,7 +228,7 @@ def test_tuned_is_never_predicted_slower_than_theory(graph, tau):
 def test_cheap_messages_buy_more_gossip_and_dear_ones_less():
     problem = make("grid:4x5", "logistic").problem
     rounds = [
-        prepare(problem, Setting(tau=tau, delays=Delays(tau=tau))).parameters.rounds
+        prepare(problem, MethodSetting(tau=tau, delays=Delays(tau=tau))).parameters.rounds
         for tau in (0.001, 1.0, 1000.0)
     ]
     assert rounds[0] > rounds[1] >= rounds[2]
@@ -235,16 +239,16 @@ def test_on_a_complete_graph_one_round_is_enough_whatever_it_costs():
     problem = make_case("complete:9", "logistic", sigma=0.7).problem
     for tau in (0.0, 1.0, 50.0):
         for rule in RULES:
-            method = prepare(problem, Setting(rule=rule, tau=tau, delays=Delays(tau=tau)))
+            method = prepare(problem, MethodSetting(rule=rule, tau=tau, delays=Delays(tau=tau)))
             assert method.parameters.rounds == 1
             assert method.parameters.gamma == pytest.approx(1.0)
 
 
 def test_beyond_dense_algebra_bounds_serve(monkeypatch):
     case = make("grid:3x3", "logistic")
-    exact = prepare(case.problem, Setting()).parameters
-    monkeypatch.setattr(gossip, "DENSE_LIMIT", 3)
-    method = prepare(case.problem, Setting())
+    exact = prepare(case.problem, MethodSetting()).parameters
+    monkeypatch.setattr(gossip_parameters, "DENSE_LIMIT", 3)
+    method = prepare(case.problem, MethodSetting())
     assert method.rho <= exact.rho * 1.5
     best = case.problem.optimum().theta
     thetas = method.algorithm.output(run(method, math.ceil(45.0 / method.rho)))
@@ -257,7 +261,7 @@ def test_unlike_nodes_gain_from_gossip_scaled_by_sigma():
     sigma = np.geomspace(0.05, 20.0, 9)
     sizes = [30] * 9
     problem = make_case("grid:3x3", "logistic", sigma=sigma, n_features=3, sizes=sizes).problem
-    setting = Setting(tau=0.01, delays=Delays(tau=0.01))
+    setting = MethodSetting(tau=0.01, delays=Delays(tau=0.01))
     tuned = prepare(problem, setting).parameters
     theory = prepare(problem, setting._replace(rule="theory")).parameters
     np.testing.assert_allclose(tuned.inverse_scale, 1.0 / sigma)
@@ -270,7 +274,7 @@ def test_unlike_nodes_gain_from_gossip_scaled_by_sigma():
 def test_a_single_node_is_done_after_one_dual_gradient(name, rule):
     case = make("single", "logistic")
     problem, best = case.problem, minimiser(case)
-    method = FACTORIES[name](problem, Setting(rule=rule))
+    method = FACTORIES[name](problem, MethodSetting(rule=rule))
     for n_rounds in (1, 2, 5):
         np.testing.assert_allclose(
             method.algorithm.output(run(method, n_rounds)), [best], rtol=0, atol=1e-11
@@ -285,7 +289,7 @@ def test_a_single_node_is_done_after_one_dual_gradient(name, rule):
 def test_a_round_takes_the_slowest_pass_and_k_messages():
     problem = make("grid:3x3", "logistic").problem
     delays = Delays(tau=4.0, speed=[1.0] * 8 + [3.0])
-    method = prepare(problem, Setting(rule="theory", tau=4.0, delays=delays))
+    method = prepare(problem, MethodSetting(rule="theory", tau=4.0, delays=delays))
     method.clock.advance(method.source.draw(0, 3))
     slowest = max(problem.conditioning.live_counts * np.array([1.0] * 8 + [3.0]))
     k = method.parameters.rounds
@@ -300,7 +304,7 @@ def test_a_round_takes_the_slowest_pass_and_k_messages():
 def test_started_at_the_optimum_it_stays_there(rule):
     problem = make("grid:3x3", "logistic").problem
     best = problem.optimum().theta
-    method = prepare(problem, Setting(rule=rule))
+    method = prepare(problem, MethodSetting(rule=rule))
     state = method.algorithm.init(best)
     np.testing.assert_array_equal(method.algorithm.output(state), np.tile(best, (9, 1)))
     start = state.x.copy()
@@ -311,7 +315,7 @@ def test_started_at_the_optimum_it_stays_there(rule):
 
 def test_rows_of_x_sum_to_zero_all_along():
     problem = make("ring:9", "logistic").problem
-    method = prepare(problem, Setting())
+    method = prepare(problem, MethodSetting())
     for state in follow(method, 300, np.ones(3)):
         assert np.max(np.abs(state.x.sum(axis=0))) < 1e-11
     assert np.max(np.abs(state.x)) > 0.1
@@ -319,17 +323,17 @@ def test_rows_of_x_sum_to_zero_all_along():
 
 def test_without_matrices_it_takes_the_same_path(monkeypatch):
     problem = make("grid:3x3", "logistic").problem
-    method = prepare(problem, Setting())
+    method = prepare(problem, MethodSetting())
     expected = method.algorithm.output(run(method, 30))
     monkeypatch.setattr(dual_gradient, "LARGEST_MATRIX", 0)
-    method = prepare(problem, Setting())
+    method = prepare(problem, MethodSetting())
     assert not method.algorithm.dual_gradients.with_matrices
     assert_close(method.algorithm.output(run(method, 30)), expected, "theta")
 
 
 def test_before_the_first_round_it_has_nothing_but_its_start():
     problem = make("grid:3x3", "logistic").problem
-    algorithm = prepare(problem, Setting()).algorithm
+    algorithm = prepare(problem, MethodSetting()).algorithm
     assert (algorithm.output(algorithm.init()) == 0.0).all()
     assert (algorithm.output(algorithm.init(np.ones(3))) == 1.0).all()
 
@@ -339,10 +343,10 @@ def test_parameters_of_another_algorithm_are_refused(name):
     problem = make("grid:3x3", "logistic").problem
     chosen = adfs.Parameters.choose(problem, "exact")
     with pytest.raises(ParameterError, match=f"Parameters is not a rule of '{name}'.*theory, tun"):
-        FACTORIES[name](problem, Setting(rule=chosen))
+        FACTORIES[name](problem, MethodSetting(rule=chosen))
 
 
 def test_the_parameters_explain_themselves():
-    text = str(prepare(make("grid:3x3", "logistic").problem, Setting()).parameters)
+    text = str(prepare(make("grid:3x3", "logistic").problem, MethodSetting()).parameters)
     for word in ("(tuned) on grid:3x3", "rounds of gossip", "sqrt(mu / L)", "(max m_i + K tau)"):
         assert word in text

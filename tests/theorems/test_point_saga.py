@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from adfs.algorithms import point_saga
-from adfs.algorithms.base import Setting
+from adfs.algorithms.base import MethodSetting
 from adfs.errors import ParameterError
 from adfs.kernels import point_saga as kernel
 from adfs.kernels.sampling import uniform
@@ -14,7 +14,7 @@ from adfs.randomness import stream_key
 from adfs.schedule.delays import Delays
 from oracles import augmented
 from oracles import point_saga as literal
-from problems_for_tests import all_duals, make_case, make_shards, stored_as
+from support.problems import all_duals, make_case, make_shards, stored_as
 
 LOSSES = ("logistic", "squared", "squared_hinge", "smoothed_hinge", "huber")
 
@@ -38,13 +38,14 @@ def test_the_kernel_is_the_literal_method_with_the_ridge_apart(loss, warm):
     rows = np.vstack([features for features, *_ in case.shards])
     theta = np.random.default_rng(1).standard_normal(6) if warm else None
     n = case.problem.n_samples
-    gamma = point_saga.prepare(case.problem, Setting()).parameters.gamma
+    gamma = point_saga.prepare(case.problem, MethodSetting()).parameters.gamma
     start = np.zeros(6) if theta is None else theta
     expected = literal.ridge_apart(
         case.shards, case.problem.sigma, loss, gamma, start, drawn(n, 1500, seed=3)
     )
     methods = [
-        point_saga.prepare(stored_as(case, kind), Setting(seed=3)) for kind in ("dense", "csr")
+        point_saga.prepare(stored_as(case, kind), MethodSetting(seed=3))
+        for kind in ("dense", "csr")
     ]
     states = [method.algorithm.init(theta) for method in methods]
     moved, at = 0.0, 0
@@ -65,7 +66,7 @@ def test_the_kernel_is_the_literal_method_with_the_ridge_apart(loss, warm):
 def test_a_scale_that_underflows_many_times_leaves_no_trace(kind):
     shards = make_shards(1, "logistic", seed=4, n_features=30, sizes=[3], density=0.2)
     case = make_case("single", sigma=20.0, shards=shards)
-    method = point_saga.prepare(stored_as(case, kind), Setting())
+    method = point_saga.prepare(stored_as(case, kind), MethodSetting())
     gamma, n_rounds = method.parameters.gamma, 2500
     state, underflows = method.algorithm.init(), 0
     expected = literal.ridge_apart(
@@ -83,7 +84,7 @@ def test_a_scale_that_underflows_many_times_leaves_no_trace(kind):
 def test_a_round_on_sparse_rows_touches_only_their_non_zeros():
     shards = make_shards(2, "logistic", n_features=30, density=0.1)
     case = make_case("path:2", shards=shards)
-    method = point_saga.prepare(stored_as(case, "csr"), Setting())
+    method = point_saga.prepare(stored_as(case, "csr"), MethodSetting())
     state = method.algorithm.init()
     rows = np.vstack([features for features, *_ in shards])
     for t, k in enumerate(drawn(len(rows), 8)):
@@ -95,12 +96,12 @@ def test_a_round_on_sparse_rows_touches_only_their_non_zeros():
 
 def test_the_step_is_the_published_one():
     problem = make_case("grid:3x3", "squared", seed=5).problem
-    chosen = point_saga.prepare(problem, Setting()).parameters
+    chosen = point_saga.prepare(problem, MethodSetting()).parameters
     n = problem.n_samples
     mu = problem.sigma.sum() / n
     largest = float(np.max(problem.squared_norms * problem.weights))
     assert chosen.gamma == pytest.approx(literal.published_step(n, largest + mu, mu), rel=1e-12)
-    assert point_saga.prepare(problem, Setting(rule="theory")).parameters == chosen
+    assert point_saga.prepare(problem, MethodSetting(rule="theory")).parameters == chosen
 
 
 @pytest.mark.parametrize("smoothness", [1e-6, 0.1, 1.0, 1e3, 1e8])
@@ -147,7 +148,7 @@ class Energy:
 def test_the_exact_expectation_of_v_shrinks_by_theta_from_anywhere(loss, factor):
     """No sampling error; any step, and tables that are no gradients of anything."""
     case = make_case("path:3", loss, seed=6, n_features=3)
-    published = point_saga.prepare(case.problem, Setting()).parameters
+    published = point_saga.prepare(case.problem, MethodSetting()).parameters
     energy = Energy(case, loss, factor * published.gamma)
     if factor == 1.0:
         assert energy.rate == pytest.approx(1.0 - published.rho, rel=1e-12)
@@ -171,7 +172,7 @@ def test_the_rate_cannot_be_doubled():
     shards = [(np.hstack([rows, np.zeros((len(rows), 1))]), *rest)
               for rows, *rest in make_shards(3, "logistic", n_features=2)]  # fmt: skip
     case = make_case("path:3", shards=shards)
-    gamma = point_saga.prepare(case.problem, Setting()).parameters.gamma
+    gamma = point_saga.prepare(case.problem, MethodSetting()).parameters.gamma
     energy = Energy(case, "logistic", gamma)
     x = energy.theta + np.array([0.0, 0.0, 1.0])
     a = 1 + gamma * energy.mu
@@ -184,12 +185,12 @@ def study(loss):
     """Mean over seeds of V along runs of the kernel, at 30 times."""
     case = make_case("grid:3x3", loss, seed=11, n_features=3)
     rows = np.vstack([features for features, *_ in case.shards])
-    chosen = point_saga.prepare(case.problem, Setting()).parameters
+    chosen = point_saga.prepare(case.problem, MethodSetting()).parameters
     energy = Energy(case, loss, chosen.gamma)
     step = int(16.0 / chosen.rho / 30)
     energies = np.zeros((24, 31))
     for seed in range(24):
-        method = point_saga.prepare(case.problem, Setting(seed=seed))
+        method = point_saga.prepare(case.problem, MethodSetting(seed=seed))
         state = method.algorithm.init()
         for k in range(31):
             table = all_duals(method.algorithm, state)[:, None] * rows
@@ -206,10 +207,11 @@ def test_mean_v_stays_under_the_proven_and_the_published_rate(loss):
     assert mean[-1] < 1e-6 * mean[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["logistic", "squared"])
 def test_a_table_of_scalars_is_not_slower_than_the_published_table_of_vectors(loss):
     case = make_case("path:3", loss, seed=1, n_features=3, sizes=[6, 6, 6])
-    gamma = point_saga.prepare(case.problem, Setting()).parameters.gamma
+    gamma = point_saga.prepare(case.problem, MethodSetting()).parameters.gamma
     theta = augmented.minimiser(case.shards, case.problem.sigma, loss)
     counts = np.zeros((2, 6))
     for seed in range(6):
@@ -227,7 +229,7 @@ def test_a_table_of_scalars_is_not_slower_than_the_published_table_of_vectors(lo
 def test_it_reaches_the_certified_optimum(graph, loss):
     problem = make_case(graph, loss, seed=8).problem
     best = problem.optimum()
-    method = point_saga.prepare(problem, Setting(rule="theory"))
+    method = point_saga.prepare(problem, MethodSetting(rule="theory"))
     state = run(method, method.algorithm.init(), 0, int(50 / method.rho))
     thetas = method.algorithm.output(state)
     np.testing.assert_allclose(thetas, np.tile(best.theta, (9, 1)), rtol=0, atol=1e-9)
@@ -237,16 +239,16 @@ def test_it_reaches_the_certified_optimum(graph, loss):
 def test_the_clock_is_that_of_one_machine_as_fast_as_the_fastest():
     problem = make_case("path:3").problem
     delays = Delays(tau=7.0, speed=(3.0, 0.5, 10.0))
-    method = point_saga.prepare(problem, Setting(delays=delays))
+    method = point_saga.prepare(problem, MethodSetting(delays=delays))
     method.clock.advance(method.source.draw(0, 100))
     assert method.clock.time == 50.0
     random = Delays(tau=7.0, speed=(3.0, 0.5, 10.0), law="exponential", seed=4)
-    method = point_saga.prepare(problem, Setting(delays=random))
+    method = point_saga.prepare(problem, MethodSetting(delays=random))
     method.clock.advance(method.source.draw(0, 4000))
     assert method.clock.time == pytest.approx(2000.0, rel=0.1)
     assert method.clock.time != 2000.0
     still = Delays(tau=7.0, law="pareto", applies_to="communications")
-    method = point_saga.prepare(problem, Setting(delays=still))
+    method = point_saga.prepare(problem, MethodSetting(delays=still))
     method.clock.advance(method.source.draw(0, 10))
     assert method.clock.time == 10.0
 
@@ -254,4 +256,4 @@ def test_the_clock_is_that_of_one_machine_as_fast_as_the_fastest():
 def test_a_rule_of_another_method_is_refused():
     problem = make_case("path:2").problem
     with pytest.raises(ParameterError, match="'projector' is not a rule of 'point-saga'"):
-        point_saga.prepare(problem, Setting(rule="projector"))
+        point_saga.prepare(problem, MethodSetting(rule="projector"))

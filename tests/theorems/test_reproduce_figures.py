@@ -2,16 +2,17 @@
 
 import pytest
 
-from adfs.reproduce.catalogue import CATALOGUE
-from adfs.reproduce.order import Order
-from adfs.reproduce.straggler_verdicts import CONSTANT
+from adfs.study.paper.catalogue import CATALOGUE
+from adfs.study.paper.stragglers import CONSTANT
+from adfs.study.paper.study_context import StudyContext
 
+pytestmark = pytest.mark.slow
 FIGURES = [name for name in CATALOGUE if name.startswith("figure")]
 
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_every_contender_of_a_figure_runs_and_is_judged(name):
-    report = CATALOGUE[name].load()(Order(quick=True, jobs=2, quiet=True))
+    report = CATALOGUE[name].load()(StudyContext(quick=True, jobs=2, quiet=True))
     (table,) = report.tables
     labels = [row[0] for row in table.rows]
     assert {"adfs", "newton", "lbfgs", "msda"} <= set(labels)
@@ -27,7 +28,7 @@ def test_every_contender_of_a_figure_runs_and_is_judged(name):
 
 
 def test_stragglers_tells_all_methods_in_all_worlds():
-    report = CATALOGUE["stragglers"].load()(Order(quick=True, jobs=2, quiet=True))
+    report = CATALOGUE["stragglers"].load()(StudyContext(quick=True, jobs=2, quiet=True))
     (table,) = report.tables
     assert {row[0] for row in table.rows} >= {"adfs", "esdacd", "msda", "katyusha", "newton"}
     worlds = table.headers[1:5]

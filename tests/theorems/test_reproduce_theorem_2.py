@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 
 import adfs
-from adfs.reproduce import synchrony, theorem_2
-from adfs.reproduce.order import Order
-from adfs.reproduce.synchrony import STAGES, Law
 from adfs.schedule.clock import CLOCKS
+from adfs.study.paper import theorem_2
+from adfs.study.paper.study_context import StudyContext
+from adfs.study.paper.theorem_2 import STAGES, WaitingLaw
 from oracles import clock as literal_clock
 from oracles import theory
 
 
 def chosen_for(graph, p_comm=None):
-    problem = synchrony.homogeneous(adfs.Topology.parse(graph), 20)
+    problem = theorem_2.homogeneous(adfs.Topology.parse(graph), 20)
     return adfs.Parameters.choose(problem, "exact", p_comm=p_comm)
 
 
@@ -25,12 +25,12 @@ def test_all_nodes_of_the_homogeneous_problem_compute_equally_often(graph):
     assert chosen.p_node == pytest.approx(chosen.p_comp / len(chosen.p_node), rel=1e-12)
     pairs = [(int(k), int(l)) for k, l in chosen.edges]
     oracle = theory.p_comm_max(len(chosen.p_node), pairs, chosen.p_edge)
-    assert synchrony.p_comm_max(chosen) == pytest.approx(oracle)
+    assert theorem_2.p_comm_max(chosen) == pytest.approx(oracle)
 
 
 def test_the_constants_are_those_of_the_literal_clock():
     chosen, taus, first = chosen_for("grid:2x3"), (0.3, 4.0), 150
-    found = synchrony.constants(chosen, taus, first, seed=5)
+    found = theorem_2.constants(chosen, taus, first, seed=5)
     pairs = [(int(k), int(l)) for k, l in chosen.edges]
     which = adfs.Schedule.sample(chosen, first * STAGES[-1], seed=5).events().which.tolist()
     events = [("comm", *pairs[w]) if w < len(pairs) else ("local", w - len(pairs)) for w in which]
@@ -55,12 +55,12 @@ def test_the_constants_are_those_of_the_literal_clock():
     ],
 )
 def test_each_case_says_which_hypotheses_it_meets(n, p_comp, p_comm_max, tau, kind):
-    assert synchrony.hypothesis(n, p_comp, p_comm_max, tau) == kind
+    assert theorem_2.hypothesis(n, p_comp, p_comm_max, tau) == kind
 
 
 @pytest.fixture(scope="module")
 def report():
-    return theorem_2.theorem_2(Order(quick=True))
+    return theorem_2.theorem_2(StudyContext(quick=True))
 
 
 def rows_of(report, name):
@@ -88,8 +88,8 @@ def test_outside_the_hypotheses_no_constant_is_enough(report):
 
 
 def test_the_verdict_follows_the_numbers():
-    law = Law("ring:4", 0.5, theorem_2.TAUS)
-    cases = synchrony.measure(law, 5, 10, range(1))
+    law = WaitingLaw("ring:4", 0.5, theorem_2.TAUS)
+    cases = theorem_2.measure(law, 5, 10, range(1))
     worse = [case._replace(constants=(1.0, 1.0, 30.0)) for case in cases]
     good, bad, mixed = (
         theorem_2._claims(each, [], ("ring:4", "ring:4")) for each in (cases, worse, cases + worse)
@@ -99,9 +99,9 @@ def test_the_verdict_follows_the_numbers():
 
 
 def test_a_report_of_nothing_claims_nothing():
-    order = Order(quick=True)
-    order.interrupts.received = 2
-    report = theorem_2.theorem_2(order)
+    context = StudyContext(quick=True)
+    context.interrupts.received = 2
+    report = theorem_2.theorem_2(context)
     assert report.interrupted
     assert {claim.holds for claim in report.claims} == {"not decided"}
     assert report.pictures == []

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import adfs
+from support.problems import gaussian_problem
 
 TAUS = (0.1, 1.0, 5.0, 50.0, 500.0)
 
@@ -11,9 +12,8 @@ TAUS = (0.1, 1.0, 5.0, 50.0, 500.0)
 @pytest.mark.parametrize("clock", ["nonblocking", "rendezvous"])
 @pytest.mark.parametrize("graph", ["grid:3x3", "star:5"])
 def test_one_run_with_exact_parameters_timed_again_equals_separate_runs(graph, clock):
-    topology = adfs.Topology.parse(graph)
-    X, y = adfs.generators.two_gaussians(topology.n_nodes * 30, 4, seed=3)
-    problem = adfs.Problem(adfs.partition(X, y, topology.n_nodes), sigma=1.0, topology=topology)
+    n_samples = 30 * adfs.Topology.parse(graph).n_nodes
+    problem = gaussian_problem(graph, sigma=1.0, samples=(n_samples, 4), seed=3)
     one = adfs.solve(problem, tol=1e-8, tau=5.0, clock=clock, parameters="exact")
     schedule = adfs.Schedule.sample(one.parameters, one.iterations, seed=0)
     times = []

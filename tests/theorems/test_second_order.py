@@ -1,5 +1,7 @@
 """Newton's method and L-BFGS over an all-reduce: the oracles, their theorems, what they charge."""
 
+import copy
+import dataclasses
 import itertools
 import lzma
 
@@ -8,14 +10,14 @@ import pytest
 from scipy.optimize import minimize
 
 import adfs
-from adfs.algorithms import all_reduce, lbfgs, line_search, newton
-from adfs.algorithms.base import Counts, Setting
+from adfs.algorithms import all_reduce, descent, lbfgs, newton
+from adfs.algorithms.base import Counts, MethodSetting
+from adfs.data.libsvm import read_libsvm
 from adfs.errors import ParameterError
-from adfs.problems.libsvm import read_libsvm
 from adfs.schedule.delays import Delays
 from oracles import augmented, second_order
 from oracles.losses import SMOOTH
-from problems_for_tests import REGRESSION, make_case, make_shards, stored_as
+from support.problems import REGRESSION, gaussian_problem, make_case, make_shards, stored_as
 
 METHODS = {"newton": newton.prepare, "lbfgs": lbfgs.prepare}
 GRAPHS = ("grid:3x3", "complete:9", "ring:9")
@@ -53,7 +55,7 @@ def rejections(path, best):
 @pytest.mark.parametrize("loss", SMOOTH)
 def test_newton_is_the_literal_damped_newton_along_the_whole_run(loss, kind):
     case = hard_case(loss)
-    method = METHODS["newton"](stored_as(case, kind), Setting())
+    method = METHODS["newton"](stored_as(case, kind), MethodSetting())
     taken, trials = second_order.newton(case.shards, case.problem.sigma, loss, np.zeros(D), 40)
     state = method.algorithm.init()
     for t in range(40):
@@ -68,7 +70,7 @@ def test_newton_is_the_literal_damped_newton_along_the_whole_run(loss, kind):
 @pytest.mark.parametrize("loss", SMOOTH)
 def test_lbfgs_is_the_explicit_inverse_bfgs_matrix_along_the_run(loss, kind):
     case = hard_case(loss)
-    method = METHODS["lbfgs"](stored_as(case, kind), Setting())
+    method = METHODS["lbfgs"](stored_as(case, kind), MethodSetting())
     smoothness = case.problem.sigma.sum() + sum(
         np.linalg.eigvalsh(curvature_matrix(shard, loss))[-1] for shard in case.shards
     )
@@ -90,7 +92,7 @@ def test_some_steps_of_lbfgs_are_rejected_in_what_was_compared():
     counts = []
     for loss in SMOOTH:
         case = hard_case(loss)
-        path, state = points(METHODS["lbfgs"](case.problem, Setting()), 30)
+        path, state = points(METHODS["lbfgs"](case.problem, MethodSetting()), 30)
         counts.append(len(rejections(path, state.theta)))
     assert sum(counts) > 0
 
@@ -111,7 +113,7 @@ def test_the_two_loops_multiply_by_the_inverse_bfgs_matrix(memory):
 @pytest.mark.parametrize("name", METHODS)
 def test_it_reaches_the_certified_optimum_from_zero_and_stays_there(name, loss, graph):
     problem = hard_case(loss, graph).problem
-    method = METHODS[name](problem, Setting())
+    method = METHODS[name](problem, MethodSetting())
     best = problem.optimum()
     path, _ = points(method, 100)
     values = np.array([problem.objective(theta) for theta in path])
@@ -132,7 +134,7 @@ def certified_gap(problem, theta):
 @pytest.mark.parametrize("name", METHODS)
 def test_one_node_alone_needs_no_messages_and_reaches_the_optimum(name, loss):
     case = make_case("single", loss, sizes=[30])
-    method = METHODS[name](case.problem, Setting())
+    method = METHODS[name](case.problem, MethodSetting())
     path, _ = points(method, 40)
     np.testing.assert_allclose(path[-1], case.problem.optimum().theta, atol=1e-8)
     counts = method.algorithm.counts(method.source.draw(0, 40))
@@ -161,7 +163,7 @@ def test_newton_is_quadratic_with_the_textbook_constant():
     problem = case.problem
     turn = sum(w * (x @ x) ** 1.5 for _, x, _, w in augmented.samples(case.shards))
     turn /= 6.0 * np.sqrt(3.0)
-    pairs, best = full_steps(METHODS["newton"](problem, Setting()), 20)
+    pairs, best = full_steps(METHODS["newton"](problem, MethodSetting()), 20)
     orders = []
     for theta, following in pairs:
         error, next_error = (np.linalg.norm(point - best) for point in (theta, following))
@@ -178,7 +180,7 @@ def test_newton_is_quadratic_with_the_textbook_constant():
 def test_newton_is_exact_from_the_quadratic_piece_that_holds_the_optimum(loss):
     case = hard_case(loss)
     rows = augmented.samples(case.shards)
-    method = METHODS["newton"](case.problem, Setting())
+    method = METHODS["newton"](case.problem, MethodSetting())
     best = points(method, 80)[0][-1]
 
     def piece(theta):
@@ -194,7 +196,7 @@ def test_newton_is_exact_from_the_quadratic_piece_that_holds_the_optimum(loss):
 
 @pytest.mark.parametrize("name", METHODS)
 def test_bits_do_not_depend_on_where_the_events_are_cut(name):
-    method = METHODS[name](hard_case("huber").problem, Setting())
+    method = METHODS[name](hard_case("huber").problem, MethodSetting())
     whole = method.algorithm.step(method.algorithm.init(), method.source.draw(0, 33))
     for cuts in ([0, 1, 2, 33], [0, 8, 16, 24, 32, 33], [0, 7, 7, 33]):
         state = method.algorithm.init()
@@ -207,7 +209,7 @@ def test_bits_do_not_depend_on_where_the_events_are_cut(name):
 @pytest.mark.parametrize("name", METHODS)
 def test_a_start_at_the_optimum_is_kept_to_rounding(name):
     problem = hard_case("logistic").problem
-    method = METHODS[name](problem, Setting())
+    method = METHODS[name](problem, MethodSetting())
     close, _ = points(method, 80)
     path, _ = points(method, 60, start=close[-1])
     assert np.abs(path - close[-1]).max() <= 1e-9 * np.abs(close[-1]).max()
@@ -220,8 +222,10 @@ def test_steps_made_of_rounding_do_not_lead_away_from_the_optimum(name, loss):
         case = make_case(
             "grid:3x3", loss, seed, n_features=6, sizes=[12] * 9, sigma=np.linspace(2e-4, 1e-3, 9)
         )
-        best = points(METHODS["newton"](case.problem, Setting()), 30)[0][-1]
-        errors = np.abs(points(METHODS[name](case.problem, Setting()), 70)[0] - best).max(axis=1)
+        best = points(METHODS["newton"](case.problem, MethodSetting()), 30)[0][-1]
+        errors = np.abs(points(METHODS[name](case.problem, MethodSetting()), 70)[0] - best).max(
+            axis=1
+        )
         arrived = int(np.argmax(errors <= 1e-11))
         assert 0 < arrived < 40
         assert errors[arrived:].max() <= 1e-10
@@ -230,7 +234,7 @@ def test_steps_made_of_rounding_do_not_lead_away_from_the_optimum(name, loss):
 def test_newton_shows_the_next_point_only_after_a_full_step_was_taken():
     """At zero no sample bends Huber's loss: the first trial is far worse than where it began."""
     problem = hard_case("huber").problem
-    method = METHODS["newton"](problem, Setting())
+    method = METHODS["newton"](problem, MethodSetting())
     state = method.algorithm.step(method.algorithm.init(), method.source.draw(0, 1))
     assert problem.objective(state.trial) > 5.0 * problem.objective(state.theta)
     values = []
@@ -245,19 +249,19 @@ def test_newton_shows_the_next_point_only_after_a_full_step_was_taken():
 def test_the_slopes_decide_where_the_objective_has_no_digits_left():
     """phi(s) = 1e10 + (s - 1)^2 / 2 in double precision: nothing but rounding is left of s."""
     top, slope = 1e10 + 0.5, -1.0
-    assert line_search.sufficient(top, slope, 1.0, 1e10, 0.0)
-    assert line_search.sufficient(top, slope, 1.7, top + 1e-6, 0.7)  # F looks worse: rounding
-    assert not line_search.sufficient(top, slope, 1.9, top + 1e-6, 0.9)  # beyond the bottom
-    assert not line_search.sufficient(top, slope, 1.7, top + 1.0, 0.7)  # worse by more than that
-    assert line_search.shortened(1.0, -1.0, 3.0) == 0.25
-    assert line_search.shortened(1.0, -1.0, 1e9) == 0.1
-    assert line_search.shortened(0.5, -1.0, -2.0) == 0.25
+    assert descent.sufficient(top, slope, 1.0, 1e10, 0.0)
+    assert descent.sufficient(top, slope, 1.7, top + 1e-6, 0.7)  # F looks worse: rounding
+    assert not descent.sufficient(top, slope, 1.9, top + 1e-6, 0.9)  # beyond the bottom
+    assert not descent.sufficient(top, slope, 1.7, top + 1.0, 0.7)  # worse by more than that
+    assert descent.shortened(1.0, -1.0, 3.0) == 0.25
+    assert descent.shortened(1.0, -1.0, 1e9) == 0.1
+    assert descent.shortened(0.5, -1.0, -2.0) == 0.25
 
 
 def test_newton_charges_gradient_and_hessian_then_two_trips_through_the_tree():
     case = make_case("path:3", "logistic", n_features=4, sizes=[3, 9, 5])
     delays = Delays(tau=5.0, speed=(1.0, 1.0, 10.0))
-    method = METHODS["newton"](case.problem, Setting(delays=delays))
+    method = METHODS["newton"](case.problem, MethodSetting(delays=delays))
     method.clock.advance(method.source.draw(0, 7))
     a, b, c, e = newton.DENSE
     h = (a + 4 * b + 10 * c) / (1 + 4 * e)
@@ -271,7 +275,7 @@ def test_newton_charges_gradient_and_hessian_then_two_trips_through_the_tree():
 
 def test_lbfgs_charges_a_gradient_then_the_diameter():
     case = make_case("path:3", "logistic", n_features=4, sizes=[3, 9, 5])
-    method = METHODS["lbfgs"](case.problem, Setting(delays=Delays(tau=5.0)))
+    method = METHODS["lbfgs"](case.problem, MethodSetting(delays=Delays(tau=5.0)))
     method.clock.advance(method.source.draw(0, 7))
     assert method.clock.time == pytest.approx(7 * (9 + 5.0 * 2))
     expected = Counts(n_grad=7 * 17, n_comm=7 * 2 * 2 * 2, bytes=7 * 2 * 2 * 8 * 5)
@@ -311,16 +315,16 @@ def test_messages_of_an_all_reduce_hold_what_they_carry(n_features):
 def test_newton_refuses_too_many_features_and_names_the_way_out():
     rng = np.random.default_rng(0)
     problem = adfs.Problem([(rng.standard_normal((3, 2001)), [1, 0, 1])])
-    with pytest.raises(ParameterError, match="d=2001 is more than 2000; take algorithm='lbfgs'"):
-        METHODS["newton"](problem, Setting())
-    METHODS["lbfgs"](problem, Setting())
+    with pytest.raises(ParameterError, match="d=2001 is more than 2000; take lbfgs"):
+        METHODS["newton"](problem, MethodSetting())
+    METHODS["lbfgs"](problem, MethodSetting())
 
 
 @pytest.mark.parametrize("loss", ["hinge", "absolute"])
 @pytest.mark.parametrize("name", METHODS)
 def test_a_loss_that_is_not_smooth_is_refused(name, loss):
     with pytest.raises(ParameterError, match=f"'{name}' needs a smooth loss and '{loss}' is not"):
-        METHODS[name](make_case("path:2", loss).problem, Setting())
+        METHODS[name](make_case("path:2", loss).problem, MethodSetting())
 
 
 class Reached(Exception):
@@ -350,7 +354,7 @@ def evaluations_of_scipy(problem, tol):
 
 def evaluations_of_ours(problem, tol):
     best = problem.optimum().objective
-    method = METHODS["lbfgs"](problem, Setting())
+    method = METHODS["lbfgs"](problem, MethodSetting())
     state = method.algorithm.init()
     for t in range(2000):
         state = method.algorithm.step(state, method.source.draw(t, t + 1))
@@ -362,9 +366,22 @@ def evaluations_of_ours(problem, tol):
 @pytest.mark.parametrize("condition", [1.0, 10.0, 100.0])
 @pytest.mark.parametrize("loss", ["logistic", "squared", "squared_hinge"])
 def test_lbfgs_needs_hardly_more_evaluations_than_scipys(loss, condition):
-    X, y = adfs.generators.two_gaussians(500, 20, seed=0, condition=condition)
-    problem = adfs.Problem(adfs.partition(X, y, 4), loss, 0.1)
+    problem = gaussian_problem("grid:2x2", loss, 0.1, samples=(500, 20), condition=condition)
     assert evaluations_of_ours(problem, 1e-8) <= 1.3 * evaluations_of_scipy(problem, 1e-8) + 1
+
+
+@pytest.mark.parametrize(
+    ("loss", "condition", "sigma"),
+    [("logistic", 100.0, 1e-3), ("squared", 1000.0, 0.1), ("squared_hinge", 100.0, 0.1)],
+)
+def test_lbfgs_takes_a_fifth_fewer_evaluations_than_with_memory_10(
+    loss, condition, sigma, monkeypatch
+):
+    """In an ill-conditioned problem; in a well-conditioned one memory matters less."""
+    problem = gaussian_problem("grid:2x2", loss, sigma, samples=(500, 20), condition=condition)
+    chosen = evaluations_of_ours(problem, 1e-8)
+    monkeypatch.setattr(lbfgs, "MEMORY", 10)
+    assert chosen <= 0.8 * evaluations_of_ours(problem, 1e-8)
 
 
 @pytest.mark.realdata
@@ -375,3 +392,19 @@ def test_lbfgs_needs_hardly_more_evaluations_than_scipys_on_real_rows(file, data
     X, y = read_libsvm(tmp_path / "rows")
     problem = adfs.Problem(adfs.partition(X, y, 4), "logistic", 1.0)
     assert evaluations_of_ours(problem, 1e-8) <= 1.3 * evaluations_of_scipy(problem, 1e-8)
+
+
+@pytest.mark.parametrize("name", ["newton", "lbfgs"])
+def test_a_state_from_a_checkpoint_has_every_field_of_the_one_saved(name):
+    """A run whose next step is rejected needs them all, also the direction."""
+    X, y = adfs.generators.two_gaussians(60, 4, seed=1)
+    method = adfs.prepare(adfs.Problem(adfs.partition(X, y, 4), sigma=0.1), name)
+    algorithm = method.algorithm
+    state = algorithm.init(np.full(4, 9.0))
+    for t in range(6):
+        state = algorithm.step(state, method.source.draw(t, t + 1))
+        again = algorithm.init()
+        algorithm.restore(again, copy.deepcopy(algorithm.arrays(state).shared))
+        for field in dataclasses.fields(state):
+            kept, found = (np.array(getattr(each, field.name)) for each in (state, again))
+            np.testing.assert_array_equal(found, kept, err_msg=field.name)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import adfs
-from adfs.theory import spectral
+from adfs.theory import sigma_a
 from oracles import augmented, theory
-from problems_for_tests import EDGE_MU2, homogeneous_shards, literal, make_case, make_shards
+from support.problems import EDGE_MU2, homogeneous_shards, literal, make_case, make_shards
 
 GRAPHS = ("path:2", "star:6", "ring:7", "grid:3x3", "complete:5")
 
@@ -18,7 +18,7 @@ def small(problem, alpha, masses=None, counts=None):
     conditioning = problem.conditioning
     masses = conditioning.total_smoothness if masses is None else masses
     counts = conditioning.live_counts if counts is None else counts
-    return spectral.sigma_a(problem.topology, problem.sigma, masses, alpha, counts)
+    return sigma_a.sigma_a(problem.topology, problem.sigma, masses, alpha, counts)
 
 
 def dense(case, alpha):
@@ -119,8 +119,8 @@ def test_the_sparse_path_finds_the_value_of_the_dense_path(graph, monkeypatch):
         alpha = adfs.Parameters.choose(problem, "exact").alpha
         by_eigh = small(problem, alpha)
         with monkeypatch.context() as patch:
-            patch.setattr(spectral, "DENSE_LIMIT", 1)
-            patch.delattr(spectral, "_dense_root")
+            patch.setattr(sigma_a, "DENSE_LIMIT", 1)
+            patch.delattr(sigma_a, "_dense_root")
             assert small(problem, alpha) == pytest.approx(by_eigh, rel=2e-9)
 
 
@@ -128,10 +128,10 @@ def test_large_dense_graphs_take_the_bound(monkeypatch):
     problem = make_case("complete:12").problem
     alpha = adfs.Parameters.choose(problem, "exact").alpha
     exact = small(problem, alpha)
-    monkeypatch.setattr(spectral, "DENSE_LIMIT", 1)
-    monkeypatch.setattr(spectral, "BOUND_LIMIT", 1)
-    monkeypatch.delattr(spectral, "_dense_root")
-    monkeypatch.delattr(spectral, "_sparse_root")
+    monkeypatch.setattr(sigma_a, "DENSE_LIMIT", 1)
+    monkeypatch.setattr(sigma_a, "BOUND_LIMIT", 1)
+    monkeypatch.delattr(sigma_a, "_dense_root")
+    monkeypatch.delattr(sigma_a, "_sparse_root")
     assert 0.5 * exact < small(problem, alpha) < exact
 
 
@@ -143,11 +143,11 @@ def test_the_bound_is_never_above_and_exact_when_all_nodes_are_alike(graph):
         problem = case.problem
         alpha = papers_alpha(case) * 10.0 ** np.random.default_rng(seed).uniform(-2, 2)
         masses = problem.conditioning.total_smoothness
-        bound = spectral.root_bound(problem.topology, problem.sigma, masses, alpha)
+        bound = sigma_a.root_bound(problem.topology, problem.sigma, masses, alpha)
         assert 0.0 < bound <= dense(case, alpha)
     alike = make_case(graph, sigma=1.3, shards=homogeneous_shards(n, 4))
     alpha = papers_alpha(alike)
-    bound = spectral.root_bound(
+    bound = sigma_a.root_bound(
         alike.problem.topology, alike.problem.sigma, alike.problem.conditioning.total_smoothness,
         alpha,
     )  # fmt: skip

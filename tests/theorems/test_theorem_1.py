@@ -9,7 +9,7 @@ import adfs
 from adfs.algorithms.adfs import Adfs
 from adfs.schedule.events import Events
 from oracles import augmented, theory
-from problems_for_tests import (
+from support.problems import (
     RULES,
     Lyapunov,
     all_duals,
@@ -135,7 +135,7 @@ def test_all_nodes_reach_the_minimiser_found_by_scipy(how):
     )
 
 
-def test_trap_t9_the_output_y_is_closer_than_v():
+def test_the_output_y_is_closer_than_v():
     case = make_case("grid:3x3", "logistic", seed=11, n_features=3)
     theta = augmented.minimiser(case.shards, case.problem.sigma, "logistic")
     chosen = adfs.Parameters.choose(case.problem, "exact")
@@ -157,7 +157,7 @@ def test_the_same_seed_gives_the_same_bits_and_another_seed_others():
 
 
 def test_half_as_much_again_as_equation_6_allows_diverges():
-    # SPEC section 1: 1.1 times the limit is slower, 1.3 times diverges. The check is there for it.
+    # 1.1 times the limit is slower, 1.3 times diverges. The check is there for it.
     problem = make_case("grid:3x3", "squared", seed=11).problem
     chosen = adfs.Parameters.choose(problem, "exact")
     n_events = int(20.0 / chosen.rho)

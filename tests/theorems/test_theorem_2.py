@@ -6,7 +6,7 @@ import pytest
 import adfs
 from oracles import clock as literal_clock
 from oracles import theory
-from problems_for_tests import homogeneous_shards, make_case
+from support.problems import homogeneous_shards, make_case
 
 CLOCKS = ("nonblocking", "rendezvous")
 GRAPHS = ("grid:4x4", "ring:16", "complete:16")

@@ -8,7 +8,7 @@ import pytest
 import adfs
 from adfs.algorithms.adfs import Adfs
 from oracles import augmented, theory
-from problems_for_tests import EDGE_MU2, homogeneous_shards, literal, make_case
+from support.problems import EDGE_MU2, homogeneous_shards, literal, make_case
 
 SIGMA = 0.4
 GRAPHS = ("grid:3x3", "ring:8", "complete:6", "star:5")

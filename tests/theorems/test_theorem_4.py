@@ -1,4 +1,4 @@
-"""Theorem 4, corrected (trap T14): the dual gap of NS-ADFS and the primal bound that it implies."""
+"""Theorem 4, corrected: the dual gap of NS-ADFS and the primal bound that it implies."""
 
 import functools
 from typing import NamedTuple
@@ -8,14 +8,14 @@ import pytest
 
 import adfs
 from adfs.algorithms.ns_adfs import NsAdfs
-from adfs.problems.dual_points import dual_point
+from adfs.problem.certificate import dual_point
 from adfs.schedule.delays import Delays
 from adfs.schedule.events import Events
-from adfs.theory.non_smooth import NonSmoothParameters
-from adfs.theory.non_smooth_choices import RULES, Flow, Setting, demand, flow_ratio
-from non_smooth_for_tests import DualGap, Literal, literal, node_rows, run
+from adfs.theory.non_smooth_parameters import NonSmoothParameters
+from adfs.theory.non_smooth_rules import RULES, Flow, NonSmoothRuleInput, demand, flow_ratio
 from oracles import algorithm3
-from problems_for_tests import make_case
+from support.non_smooth import DualGap, Literal, literal, node_rows, run
+from support.problems import make_case
 
 SEEDS = 24
 CASES = [
@@ -91,7 +91,7 @@ def test_dual_gap_falls_like_one_over_t_squared(graph, loss, how):
 
 @pytest.mark.parametrize(("graph", "loss", "how"), CASES)
 def test_primal_distance_is_at_most_the_dual_gap_in_every_run(graph, loss, how):
-    # SPEC 2.5: sum_i sigma_i / 2 |x^(i) / sigma_i - theta*|^2 <= F*(x_t) - F*, with no expectation.
+    # sum_i sigma_i / 2 |x^(i) / sigma_i - theta*|^2 <= F*(x_t) - F*, with no expectation.
     _, gap, _, _, _, gaps, distances = study(graph, loss, how)
     assert np.all(distances <= gaps + 1e-13 * abs(gap.least))
     assert np.all(distances[:, -1] > 0.0)
@@ -154,7 +154,9 @@ def test_the_tuned_rule_weighs_the_two_parts_of_theorem_4s_leading_constant(grap
     constant = oracle.s**2 * algorithm3.edge_norm2(*oracle.graph, rows)
     owner = np.repeat(np.arange(len(sigma)), [len(labels) for _, labels, _ in case.shards])
     v = len(c) ** 2 * np.sum(rows[len(sigma) :] ** 2 / sigma[owner, None])
-    setting = Setting(case.problem.topology, case.problem.reach, Delays(), "nonblocking")
+    setting = NonSmoothRuleInput(
+        case.problem.topology, case.problem.dual_bounds, Delays(), "nonblocking"
+    )
     sums = dual_point(case.problem, np.zeros(case.problem.n_features)).sums
     ratio2 = flow_ratio(setting, Flow(case.problem.topology).energy(demand(sums, sigma))) ** 2
     assert constant == pytest.approx(v * (1 / (1 - p_comm) ** 2 + ratio2 / p_comm**2), rel=1e-8)

@@ -4,13 +4,20 @@ import numpy as np
 import pytest
 
 import adfs
-from adfs.agreement import require_same, require_same_rounding, require_same_versions, words
-from adfs.cli.main import build
-from adfs.cli.ranks import shared_by_ranks
+from adfs.agreement import (
+    LEAVING,
+    Alone,
+    as_text,
+    require_same,
+    require_same_rounding,
+    require_same_versions,
+)
+from adfs.cli import train
+from adfs.cli.on_ranks import shared_by_ranks
+from adfs.cli.parser import Parser
 from adfs.errors import ParameterError, is_agreed, is_printed_elsewhere
-from adfs.launch.peers import LEAVING, Alone
-from peers_for_tests import on_ranks, succeed
-from ranks_for_tests import ThreadNetwork
+from support.peers import on_ranks, succeed
+from support.ranks import ThreadNetwork
 
 
 def refusals(size, work):
@@ -79,14 +86,14 @@ def test_a_rank_that_is_elsewhere_ends_the_job():
     ],
 )  # fmt: skip
 def test_other_values_have_other_words(first, second):
-    assert words(first) != words(second)
-    assert max(map(len, map(words, (first, second)))) < 120
+    assert as_text(first) != as_text(second)
+    assert max(map(len, map(as_text, (first, second)))) < 120
 
 
 def test_words_do_not_depend_on_the_process():
-    assert words(lambda: 0) == words(lambda: 0)
-    assert words(10**20) == words(1e20)
-    assert words(10**400) == str(10**400)
+    assert as_text(lambda: 0) == as_text(lambda: 0)
+    assert as_text(10**20) == as_text(1e20)
+    assert as_text(10**400) == str(10**400)
 
 
 def test_versions_are_compared(monkeypatch):
@@ -126,7 +133,7 @@ def test_a_problem_and_a_run_compare_their_arguments():
 
 
 def shared(*arguments):
-    return shared_by_ranks(build().parse_args(["train", *arguments]))
+    return shared_by_ranks(Parser(train.COMMAND, "adfs train").parse_args(arguments))
 
 
 def test_of_options_that_name_a_file_the_presence_counts():
@@ -140,8 +147,7 @@ def test_of_options_that_name_a_file_the_presence_counts():
 
 
 def test_every_option_that_is_shown_is_compared_but_help():
-    parser = build().parse_args(["train", "a.txt"]).parser
-    assert set(shared("a.txt")) == set(parser.flags()) - {"-h", "--help"} | {"DATA"}
+    assert set(shared("a.txt")) == set(train.COMMAND.flags) - {"-h", "--help"} | {"DATA"}
 
 
 def test_data_are_told_by_their_kind():

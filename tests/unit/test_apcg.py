@@ -2,22 +2,23 @@
 
 import inspect
 import math
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from scipy.optimize import minimize_scalar
 
-from adfs.coordinate import geometry, run
-from adfs.coordinate.apcg import apcg
-from adfs.coordinate.choices import choose
-from adfs.coordinate.parameters import ApcgParameters, Sampler, best_sampling
-from adfs.coordinate.penalties import Penalty, ProxPenalty
-from adfs.coordinate.plan import Plan
-from adfs.coordinate.quadratics import LeastSquares, Quadratic
-from adfs.coordinate.smooth import SmoothFunction
-from adfs.coordinate.state import State
+import adfs
+from adfs.apcg import geometry, solver
+from adfs.apcg.apcg_parameters import ApcgParameters, Sampler, best_sampling, choose
+from adfs.apcg.penalties import Penalty, ProxPenalty
+from adfs.apcg.smooth import ApcgState, LeastSquares, Quadratic, SmoothFunction
+from adfs.apcg.solver import ApcgPlan, apcg
 from adfs.kernels import apcg as kernel
+
+pytestmark = pytest.mark.uncompiled
 
 
 def small(m=12, n=6, seed=0):
@@ -51,12 +52,12 @@ def test_prox_is_the_minimiser_found_by_brute_force(l1, l2, low, high, eta, z):
 
 @pytest.mark.parametrize("form", ["strongly-convex", "convex"])
 @pytest.mark.parametrize("sparse", [False, True])
-def test_cutting_into_blocks_and_looking_change_no_bit(monkeypatch, form, sparse):
+def test_blocks_and_evaluations_change_no_bit(monkeypatch, form, sparse):
     K, c = small()
     K = sp.csc_array(K) if sparse else K
     outcomes = []
     for block, check_every in ((1 << 16, None), (7, 13), (1, 100), (1000, 1)):
-        monkeypatch.setattr(run, "BLOCK", block)
+        monkeypatch.setattr(solver, "BLOCK", block)
         for f in (LeastSquares(K, c), Quadratic(K.T @ K, K.T @ c)):
             seen = []
             apcg(f, Penalty(l1=0.1), form=form, tol=0.0, max_iter=1500, seed=3,
@@ -103,7 +104,7 @@ def test_an_iteration_reads_and_writes_nothing_beyond_its_row_or_column(form):
     H = chain(n).tocsr()
     f, psi = Quadratic(H, np.ones(n)), Penalty(l1=0.1).on(n)
     chosen = choose(f, psi.active, form=form)
-    state = State(chosen.rule(), chosen.clock(), np.ones(n))
+    state = ApcgState(chosen.rule(), chosen.clock(), np.ones(n))
     near = [2 * j + part for j in (i - 1, i, i + 1) for part in (0, 1)]
     far = np.setdiff1d(np.arange(2 * n), near)
     state.pairs[0, far] = np.nan
@@ -114,7 +115,7 @@ def test_an_iteration_reads_and_writes_nothing_beyond_its_row_or_column(form):
     assert state.pairs[0, [2 * i - 2, 2 * i + 2]].tolist() == [1.0, 1.0]
 
     f = LeastSquares(H.tocsc(), np.ones(n))
-    state = State(chosen.rule(), chosen.clock(), np.ones(n))
+    state = ApcgState(chosen.rule(), chosen.clock(), np.ones(n))
     f.refresh(state)
     before = state.images[0, near]
     state.images[0, far] = np.nan
@@ -130,8 +131,8 @@ def test_a_stretch_that_ended_higher_is_forgotten_where_the_objective_is_known(k
     """M is far too small, so every stretch diverges; p_R = 1/3, so the first one has 24 steps."""
     value = (lambda x: 25.0 * x @ x - x.sum()) if known else None
     wrong = SmoothFunction(lambda i, y: 50.0 * y[i] - 1.0, np.ones(3), value)
-    plan = Plan(choose(wrong, np.zeros(3, bool)), restart=True)
-    machine = run.Run(wrong, Penalty().on(3), plan, np.zeros(3), 0)
+    plan = ApcgPlan(choose(wrong, np.zeros(3, bool)), restart=True)
+    machine = solver.Run(wrong, Penalty().on(3), plan, np.zeros(3), 0)
     machine.advance(24)
     assert (np.abs(machine.state.x()) > 10.0).any()
     machine.advance(25)
@@ -143,10 +144,10 @@ def test_images_are_renewed_from_the_coordinates():
     K, c = small()
     f, psi = LeastSquares(K, c), Penalty().on(6)
     chosen = choose(f, psi.active)
-    machine = run.Run(f, psi, Plan(chosen, restart=False), np.zeros(6), 0)
+    machine = solver.Run(f, psi, ApcgPlan(chosen, restart=False), np.zeros(6), 0)
     machine.advance(5)
     machine.state.images += 1.0
-    machine.advance(run.REFRESH * 6 + 1)
+    machine.advance(solver.REFRESH * 6 + 1)
     state = machine.state
     np.testing.assert_allclose(state.images[0, ::2], K @ state.anchor - c, rtol=0, atol=1e-12)
     np.testing.assert_allclose(state.images[0, 1::2], K @ state.offset, rtol=1e-10, atol=1e-12)
@@ -154,7 +155,7 @@ def test_images_are_renewed_from_the_coordinates():
 
 def test_a_view_of_y_computes_what_is_asked_for():
     rule = kernel.Rule(1.0, 0.5, 0.0, np.ones(3), np.ones(3))
-    state = State(rule, np.array([0.5, 0.0, 0.1, 0.1]), np.array([1.0, 2.0, 3.0]))
+    state = ApcgState(rule, np.array([0.5, 0.0, 0.1, 0.1]), np.array([1.0, 2.0, 3.0]))
     state.offset[:] = (2.0, 0.0, -2.0)
     assert len(state.y) == 3
     assert (state.y[0], state.y[-1]) == (2.0, 2.0)
@@ -191,7 +192,7 @@ def test_ridge_is_strong_convexity_at_every_size(monkeypatch):
     K, c = small(4, 6)
     exact = choose(LeastSquares(K, c, ridge=0.5), np.ones(6, bool))
     assert exact.sigma_A == pytest.approx(0.5, rel=1e-9)
-    monkeypatch.setattr("adfs.coordinate.quadratics.DENSE", 3)
+    monkeypatch.setattr("adfs.apcg.smooth.DENSE", 3)
     assert LeastSquares(K, c, ridge=np.linspace(0.2, 1, 6)).geometry().sigma_A == 0.2
     assert LeastSquares(K, c).geometry().sigma_A == 0.0
 
@@ -285,6 +286,16 @@ def test_parameters_can_be_built_by_hand():
     ones = np.ones(2)
     chosen = ApcgParameters("convex", ones, ones, ones / 2, 0.0, ones > 0, S=3.0)
     assert (chosen.S, chosen.S_limit, chosen.rho, chosen.p_R) == (3.0, 2.0, None, 0.5)
+
+
+def test_the_pieces_are_attributes_of_the_package_and_loaded_when_used():
+    for name in adfs.apcg.__all__:
+        assert getattr(adfs.apcg, name).__name__ == name
+    assert adfs.apcg.Penalty is adfs.Penalty
+    with pytest.raises(AttributeError, match="has no attribute 'Penalties'"):
+        _ = adfs.apcg.Penalties
+    code = "import sys, adfs; adfs.apcg; assert 'numpy' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_docstring_names_every_argument():

@@ -1,12 +1,12 @@
-"""Accelerated gossip averaging: APCG on the dual of consensus (SPEC 2.7's special case)."""
+"""Accelerated gossip averaging: APCG on the dual of consensus."""
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 import adfs
-from adfs.coordinate.apcg import apcg
-from adfs.coordinate.quadratics import LeastSquares
+from adfs.apcg.smooth import LeastSquares
+from adfs.apcg.solver import apcg
 
 
 def ring(n):

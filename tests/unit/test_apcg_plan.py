@@ -5,13 +5,11 @@ import math
 import numpy as np
 import pytest
 
-from adfs.coordinate import run
-from adfs.coordinate.apcg import apcg
-from adfs.coordinate.choices import choose
-from adfs.coordinate.names import penalty_of
-from adfs.coordinate.penalties import Penalty
-from adfs.coordinate.plan import Plan
-from adfs.coordinate.quadratics import LeastSquares, Quadratic
+from adfs.apcg import solver
+from adfs.apcg.apcg_parameters import choose
+from adfs.apcg.penalties import Penalty, penalty_of
+from adfs.apcg.smooth import LeastSquares, Quadratic
+from adfs.apcg.solver import ApcgPlan, apcg
 
 
 def twins(gap, n=10, seed=0):
@@ -34,7 +32,7 @@ def test_a_solution_that_needs_no_bad_direction_is_found_ten_times_sooner():
     assert by_itself.parameters.form == "convex"
     assert by_itself.iterations < 0.1 * slow.iterations
     assert by_itself.objective == pytest.approx(slow.objective, rel=1e-9)
-    # The certificate is about the point: strong convexity proves it, whoever found the point.
+    # The certificate is about the point: strong convexity proves it, whatever method found it.
     assert by_itself.objective - slow.objective <= by_itself.gap < 1e-5
 
 
@@ -53,7 +51,7 @@ def test_the_trial_ends_at_two_over_rho_whatever_the_looks_and_blocks_are(monkey
     trial = math.ceil(2 / rho_of(f, psi))
     ends = []
     for block, check_every in ((1 << 16, None), (7, 13), (1000, trial)):
-        monkeypatch.setattr(run, "BLOCK", block)
+        monkeypatch.setattr(solver, "BLOCK", block)
         seen = []
         result = apcg(f, psi, tol=0.0, max_iter=trial + 50, check_every=check_every,
                       callback=seen.append)  # fmt: skip
@@ -64,19 +62,19 @@ def test_the_trial_ends_at_two_over_rho_whatever_the_looks_and_blocks_are(monkey
 
 
 @pytest.mark.parametrize(
-    "said", [{"form": "strongly-convex"}, {"restart": False}, {"rho": 1e-6}, {"S": 1e9}], ids=str
+    "given", [{"form": "strongly-convex"}, {"restart": False}, {"rho": 1e-6}, {"S": 1e9}], ids=str
 )
-def test_whoever_says_how_gets_corollary_1_at_once(said):
+def test_with_a_form_or_a_rate_there_is_no_trial(given):
     f = LeastSquares(*twins(1e-4))
     assert apcg(f, tol=0.0, max_iter=0).parameters.form == "convex"
-    assert apcg(f, tol=0.0, max_iter=0, **said).parameters.form == "strongly-convex"
+    assert apcg(f, tol=0.0, max_iter=0, **given).parameters.form == "strongly-convex"
 
 
 def test_a_trial_needs_time_for_eight_stretches():
     """rho = sqrt(sigma_A) / 4 and p_R = 1 / 4 here: 2 / rho >= 8 * 8 * 4 if sigma_A <= 1 / 1024."""
     f, active = Quadratic(np.eye(4)), np.zeros(4, bool)
     for sigma_A, expected in ((1.01 / 1024, False), (0.99 / 1024, True)):
-        plan = Plan.with_trial(choose(f, active, sigma_A=sigma_A), own_sampling=True)
+        plan = ApcgPlan.with_trial(choose(f, active, sigma_A=sigma_A), own_sampling=True)
         assert (plan.trial is not None) is expected
         assert plan.trial_length == (math.ceil(8 / math.sqrt(sigma_A)) if expected else 0)
 
@@ -84,9 +82,9 @@ def test_a_trial_needs_time_for_eight_stretches():
 def test_a_trial_keeps_a_given_sampling_and_has_its_own_otherwise():
     f, active = Quadratic(np.diag([1.0, 1e-6, 1e-6])), np.zeros(3, bool)
     p = np.array([0.5, 0.3, 0.2])
-    given = Plan.with_trial(choose(f, active, p), own_sampling=False)
+    given = ApcgPlan.with_trial(choose(f, active, p), own_sampling=False)
     assert given.trial.p.tolist() == p.tolist()
-    own = Plan.with_trial(choose(f, active), own_sampling=True)
+    own = ApcgPlan.with_trial(choose(f, active), own_sampling=True)
     assert own.parameters.p[1] < 0.001 < 0.1 < own.trial.p[1]
 
 

@@ -3,11 +3,10 @@
 import numpy as np
 import pytest
 
-from adfs.coordinate.apcg import apcg
-from adfs.coordinate.penalties import Penalty
-from adfs.coordinate.quadratics import LeastSquares, Quadratic
-from adfs.coordinate.smooth import SmoothFunction
-from adfs.coordinate.vectors import norm
+from adfs.apcg.array_checks import norm
+from adfs.apcg.penalties import Penalty
+from adfs.apcg.smooth import LeastSquares, Quadratic, SmoothFunction
+from adfs.apcg.solver import apcg
 
 H = np.array([[2.0, 1.0, 0.0], [1.0, 3.0, 0.0], [0.0, 0.0, 1.0]])
 B = np.array([1.0, 0.0, -1.0])

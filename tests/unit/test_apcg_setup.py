@@ -6,10 +6,10 @@ import scipy.linalg
 import scipy.sparse as sp
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
-from adfs.coordinate import eigenvalues, geometry, quadratics
-from adfs.coordinate.apcg import apcg
-from adfs.coordinate.penalties import Penalty
-from adfs.coordinate.quadratics import LeastSquares, Quadratic
+from adfs.apcg import geometry, smooth
+from adfs.apcg.penalties import Penalty
+from adfs.apcg.smooth import LeastSquares, Quadratic
+from adfs.apcg.solver import apcg
 
 
 def path(n):
@@ -28,7 +28,7 @@ def grid(n, ridge):
 def random_sparse(n_rows, n, seed=0):
     """Ten non-zeros a column."""
     return sp.random_array(
-        (n_rows, n), density=10 / n_rows, rng=np.random.default_rng(seed), format="csr"
+        (n_rows, n), density=10 / n_rows, random_state=np.random.default_rng(seed), format="csr"
     )  # fmt: skip
 
 
@@ -45,8 +45,8 @@ def test_a_large_matrix_gets_a_proven_lower_bound(monkeypatch, stored):
     found = geometry.geometry_of(stored(sp.csr_array(H)))
     assert found.full
     assert 0.1 * 1.5 < 0.99 * least < found.sigma_A <= least
-    monkeypatch.setattr(eigenvalues, "LARGEST_WORK", 1e3)
-    monkeypatch.setattr(eigenvalues, "LARGEST_DENSE", 100)
+    monkeypatch.setattr(geometry, "LARGEST_WORK", 1e3)
+    monkeypatch.setattr(geometry, "LARGEST_DENSE", 100)
     discs = geometry.geometry_of(stored(sp.csr_array(H))).sigma_A
     assert 0.1 - 1e-10 < discs <= 0.1
 
@@ -62,20 +62,20 @@ def test_a_large_singular_matrix_is_convex_and_an_indefinite_one_is_refused(monk
 
 @pytest.mark.parametrize("seed", range(5))
 def test_columns_of_factors_are_no_longer_than_counted(seed):
-    """A dense factorisation tells where the non-zeros are; 64-bit indices and empty rows too."""
+    """A dense factorisation shows where the non-zeros are; 64-bit indices and empty rows too."""
     K = random_sparse(80, 60, seed).astype(bool).astype(float)
     H = sp.csr_array(K.T @ K + sp.diags_array(np.full(60, 1e-3)))
     order = reverse_cuthill_mckee(H, symmetric_mode=True)
     factor = scipy.linalg.cholesky(H.toarray()[order][:, order], lower=True)
-    lengths = eigenvalues.column_lengths(H, order)
+    lengths = geometry.column_lengths(H, order)
     assert (np.count_nonzero(np.abs(factor) > 1e-14, axis=0) <= lengths).all()
-    assert eigenvalues.column_lengths(path(9), np.arange(9)).tolist() == [2.0] * 8 + [1.0]
-    assert eigenvalues.column_lengths(sp.csr_array((3, 3)), np.arange(3)).tolist() == [1.0] * 3
+    assert geometry.column_lengths(path(9), np.arange(9)).tolist() == [2.0] * 8 + [1.0]
+    assert geometry.column_lengths(sp.csr_array((3, 3)), np.arange(3)).tolist() == [1.0] * 3
 
 
 def test_a_random_sparse_matrix_is_not_factored_and_still_solved(monkeypatch):
     """16,000 coordinates without an order in which factors stay sparse."""
-    monkeypatch.setattr(eigenvalues, "_positive_factor", refuse_to_factor)
+    monkeypatch.setattr(geometry, "_positive_factor", refuse_to_factor)
     n = 16_000
     K = random_sparse(2 * n, n)
     c = np.random.default_rng(1).standard_normal(2 * n)
@@ -86,15 +86,15 @@ def test_a_random_sparse_matrix_is_not_factored_and_still_solved(monkeypatch):
 
 def test_a_full_row_does_not_make_a_full_matrix(monkeypatch):
     """K'K of a sparse K may be full: that is seen before."""
-    monkeypatch.setattr(quadratics, "geometry_of", refuse_to_factor)
+    monkeypatch.setattr(smooth, "geometry_of", refuse_to_factor)
     n = 4000
     K = sp.vstack([sp.eye_array(n), np.ones((1, n))], format="csr")
     assert LeastSquares(K, np.ones(n + 1)).geometry().sigma_A == 0.0
 
 
 def test_what_is_too_large_is_bounded_by_ridge_and_discs(monkeypatch):
-    monkeypatch.setattr(quadratics, "DENSE", 3)
-    monkeypatch.setattr(quadratics, "LARGEST_DENSE", 3)
+    monkeypatch.setattr(smooth, "DENSE", 3)
+    monkeypatch.setattr(smooth, "LARGEST_DENSE", 3)
     K = np.diag(np.linspace(1.0, 2.0, 6)) + 0.05
     ridge = np.linspace(0.2, 1.0, 6)
     exact = np.linalg.eigvalsh(K.T @ K + np.diag(ridge))[0]
@@ -120,12 +120,12 @@ def test_a_zero_sparse_matrix_is_one_like_any_other():
 def test_64_bit_indices_are_ordered_too():
     H = grid(40, 0.1)
     H.indices, H.indptr = H.indices.astype(np.int64), H.indptr.astype(np.int64)
-    assert eigenvalues.least_eigenvalue(H) == pytest.approx(0.1, rel=0.05)
+    assert geometry.least_eigenvalue(H) == pytest.approx(0.1, rel=0.05)
 
 
 def test_setting_up_counts_as_time(monkeypatch):
     slept = []
-    monkeypatch.setattr("adfs.coordinate.limits.time.perf_counter", lambda: 100.0 * len(slept))
+    monkeypatch.setattr("adfs.apcg.solver.time.perf_counter", lambda: 100.0 * len(slept))
     monkeypatch.setattr(Quadratic, "geometry", lambda self: slept.append(1))
     result = apcg(Quadratic(np.eye(2) + 0.1, np.ones(2)), x0=[1.0, 0.0], time_limit=50.0)
     assert (result.status, result.iterations) == ("time_limit", 0)

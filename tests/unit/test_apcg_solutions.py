@@ -9,10 +9,9 @@ import scipy.sparse as sp
 from scipy.optimize import lsq_linear, minimize
 from sklearn.linear_model import ElasticNet, Lasso
 
-from adfs.coordinate.apcg import apcg
-from adfs.coordinate.penalties import Penalty
-from adfs.coordinate.quadratics import LeastSquares, Quadratic
-from adfs.coordinate.smooth import SmoothFunction
+from adfs.apcg.penalties import Penalty
+from adfs.apcg.smooth import LeastSquares, Quadratic, SmoothFunction
+from adfs.apcg.solver import apcg
 
 
 def regression(m, n, seed=0):

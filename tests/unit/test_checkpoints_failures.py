@@ -13,13 +13,14 @@ import numpy as np
 import pytest
 
 from adfs import storage
-from adfs.checkpoints.format import unpack
-from adfs.checkpoints.names import Name
-from adfs.checkpoints.store import Store
+from adfs.engine.checkpoint_file import unpack
+from adfs.engine.checkpoint_folder import CheckpointFolder
+from adfs.engine.checkpoint_folder import CheckpointName as Name
 from adfs.errors import CheckpointError
 from adfs.storage import temporary_of, write_whole
-from checkpoints_for_tests import files, identity, same, save, state
+from support.checkpoints import files, identity, same, save, state
 
+pytestmark = pytest.mark.slow  # starts processes
 NODES = range(4)
 TESTS = Path(__file__).parent.parent
 
@@ -27,7 +28,7 @@ TESTS = Path(__file__).parent.parent
 @pytest.fixture
 def store(tmp_path):
     """A store with positions 100 and 200."""
-    store = Store(tmp_path, identity())
+    store = CheckpointFolder(tmp_path, identity())
     store.open()
     save(store, 100)
     save(store, 200)
@@ -35,7 +36,7 @@ def store(tmp_path):
 
 
 def command(function, folder):
-    return [sys.executable, "-c", f"import checkpoints_for_tests as c; c.{function}({folder!r})"]
+    return [sys.executable, "-c", f"from support import checkpoints as c; c.{function}({folder!r})"]
 
 
 def environment():
@@ -45,8 +46,8 @@ def environment():
 def intact(folder, *positions):
     """Exactly these positions are there and load to the bit; no other file is."""
     assert files(folder) == [str(Name(position, 0, 1)) for position in positions]
-    store = Store(folder, identity())
-    assert list(store.found(NODES)) == list(reversed(positions))
+    store = CheckpointFolder(folder, identity())
+    assert list(store.valid_positions(NODES)) == list(reversed(positions))
     for position in positions:
         assert same(store.load(position, NODES).nodes, state(position))
 
@@ -101,7 +102,10 @@ def test_a_disk_that_is_really_full_harms_nothing(tmp_path):
     assert "could not be written: No space left on device; the checkpoints" in sentence
     failed, newest, *left = facts.split()
     assert int(newest) == int(failed) - 100 >= 200
-    assert left == [str(Name(int(newest) - 100, 0, 1)), str(Name(int(newest), 0, 1))]
+    assert left == [
+        str(Name(int(newest) - 100, 0, 1)),
+        str(Name(int(newest), 0, 1)),
+    ]
 
 
 def test_a_process_killed_at_any_line_of_a_save_leaves_a_valid_newest(tmp_path):
@@ -139,8 +143,8 @@ def test_a_process_killed_at_random_moments_leaves_a_valid_newest(tmp_path):
         assert len(files(tmp_path)) - len(names) <= 1
         for name in names:
             unpack(tmp_path / name)
-        store = Store(tmp_path, identity())
-        position = next(store.found(NODES))
+        store = CheckpointFolder(tmp_path, identity())
+        position = next(store.valid_positions(NODES))
         assert position >= said
         assert same(store.load(position, NODES).nodes, state(position, n=200_000))
         store.open()

@@ -10,9 +10,8 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from adfs.checkpoints import format, plain
-from adfs.checkpoints.format import look, pack, unpack
-from adfs.checkpoints.reader import Damaged
+from adfs.engine import checkpoint_file
+from adfs.engine.checkpoint_file import Damaged, pack, read_header, unpack
 from adfs.storage import write_whole
 
 QUIET, LOUD = 0x7FF8_0000_0000_0000, 0xFFF4_DEAD_BEEF_0001  # NaNs with and without payload
@@ -71,7 +70,7 @@ def test_arrays_of_any_layout_come_back_with_their_values(tmp_path):
 
 
 def test_floats_in_the_header_come_back_to_the_bit(tmp_path):
-    header = {"floats": strange().tolist(), "big": 2**200, "none": None, "yes": True,
+    header = {"floats": [*STRANGE, math.nan], "big": 2**200, "none": None, "yes": True,
               "text": 'naïve "\ud800\n', "deep": [{"a": [math.inf]}], "": {}}  # fmt: skip
     found, _ = unpack(save(tmp_path / "file", header, {}))
     assert list(found) == list(header)
@@ -82,19 +81,9 @@ def test_floats_in_the_header_come_back_to_the_bit(tmp_path):
     }
 
 
-def test_the_header_is_strict_json(tmp_path):
-    def refuse(word):
-        raise AssertionError(word)
-
-    content = save(tmp_path / "file", {"gap": math.nan, "limit": -math.inf}, {}).read_bytes()
-    (length,) = struct.unpack_from("<Q", content, 24)
-    found = json.loads(content[64 : 64 + length], parse_constant=refuse)
-    assert found["header"]["limit"] == {"$float": "fff0000000000000"}
-
-
 def test_numpy_scalars_and_tuples_become_plain():
     value = {"n": np.int64(3), "x": np.float32(0.1), "b": np.bool_(True), "t": (1, (2.0,))}
-    found = plain.loads(plain.dumps(value))
+    found = json.loads(checkpoint_file.dumps(value))
     assert found == {"n": 3, "x": float(np.float32(0.1)), "b": True, "t": [1, [2.0]]}
     assert [type(found[name]) for name in "nxb"] == [int, float, bool]
 
@@ -102,9 +91,7 @@ def test_numpy_scalars_and_tuples_become_plain():
 @pytest.mark.parametrize(
     ("header", "sentence"),
     [({"a": np.ones(2)}, "holds plain values, not ndarray; pass arrays as arrays"),
-     ({"a": {1, 2}}, "holds plain values, not set"),
-     ({"a": {1: 2}}, "the name 1 in a checkpoint's header must be text"),
-     ({"$float": "x"}, r"the name '\$float' in a checkpoint's header must be text other than")],
+     ({"a": {1, 2}}, "holds plain values, not set")],
 )  # fmt: skip
 def test_what_json_cannot_hold_is_refused_when_it_is_saved(header, sentence):
     with pytest.raises(TypeError, match=sentence):
@@ -126,7 +113,7 @@ def test_the_layout_is_the_one_that_the_documentation_gives(small):
     content = small.read_bytes()
     assert content[:8] == bytes.fromhex("89 41 44 46 53 0d 0a 1a")
     version, length, n_text = struct.unpack_from("<QQQ", content, 8)
-    assert (version, length) == (1, len(content))
+    assert (version, length) == (2, len(content))
     text = content[64 : 64 + n_text]
     assert content[32:64] == hashlib.sha256(content[:32] + text).digest()
     assert content[-32:] == hashlib.sha256(content[:-32]).digest()
@@ -166,7 +153,7 @@ def test_a_file_cut_at_any_length_or_with_a_byte_too_many_is_detected(small):
 
 def test_a_look_at_the_header_sees_every_flip_before_the_arrays(small):
     content = small.read_bytes()
-    header = look(small)
+    header = read_header(small)
     assert header == {"position": 7, "gap": 0.1}
     (n_text,) = struct.unpack_from("<Q", content, 24)
     for place in range(64 + n_text):
@@ -174,7 +161,7 @@ def test_a_look_at_the_header_sees_every_flip_before_the_arrays(small):
         changed[place] ^= 0x10
         small.write_bytes(changed)
         with pytest.raises(Damaged):
-            look(small)
+            read_header(small)
 
 
 def test_only_wanted_arrays_are_kept_but_all_bytes_are_checked(small):
@@ -194,7 +181,11 @@ def forged(header, arrays=(), room=0, **changes):
     pad = -(64 + len(text)) % 64
     length = 64 + len(text) + pad + room + 32
     fields = struct.pack(
-        "<8sQQQ", format.MAGIC, changes.get("version", 1), length, changes.get("n_text", len(text))
+        "<8sQQQ",
+        checkpoint_file.MAGIC,
+        changes.get("version", 2),
+        length,
+        changes.get("n_text", len(text)),
     )
     content = fields + hashlib.sha256(fields + text).digest() + text + bytes(pad + room)
     return content + hashlib.sha256(content).digest()
@@ -205,17 +196,15 @@ HUGE = 2**60
 
 @pytest.mark.parametrize(
     ("content", "reason"),
-    [(forged({}, version=2), "has format 2, but this version of adfs reads format 1"),
+    [(forged({}, version=3), "has format 3, but this version of adfs reads format 2"),
      (forged({}, n_text=2**63), "its header is longer than the file"),
      (forged(b"not json"), "has a header that was not written by adfs"),
-     (forged(b'{"header": {"a": NaN}, "arrays": []}'), "was not written by adfs"),
-     (forged(b'{"header": {"a": {"$float": "zz"}}, "arrays": []}'), "was not written by adfs"),
      (forged(b"[" * 100_000), "was not written by adfs"),
      (forged(b'{"header": {}}'), "was not written by adfs"),
      (forged([]), "does not describe its content"),
      (forged({}, room=64), "does not describe its content"),
      (forged({}, [["a", "<f8", [HUGE], 0]]), "does not describe its content"),
-     (forged({}, [["a", "<f8", [0, HUGE], 0]]), "cannot be"),
+     (forged({}, [["a", "<f8", [0, HUGE], 0]]), "is impossible"),
      (forged({}, [["a", "<f8", [1], 0]] * 2, 128), "do not follow each other"),
      (forged({}, [["a", "<f8", [1], 0], ["a", "<f8", [1], 64]], 128), "not describe its content"),
      (forged({}, [["a", "|O", [1], 0]], 64), "was not written by adfs"),

@@ -5,7 +5,7 @@ import pytest
 from scipy.sparse import csr_matrix
 
 import adfs
-from adfs.checkpoints.identity import Identity, check, fingerprint
+from adfs.engine.run_identity import Identity, check, fingerprint
 from adfs.errors import ParameterError
 
 CONFIG = {

@@ -6,16 +6,16 @@ import shutil
 import numpy as np
 import pytest
 
-from adfs.checkpoints.names import Name
-from adfs.checkpoints.store import Store
+from adfs.engine.checkpoint_folder import CheckpointFolder
+from adfs.engine.checkpoint_folder import CheckpointName as Name
 from adfs.errors import CheckpointError, DataError, ParameterError
-from checkpoints_for_tests import files, identity, same, save, state
+from support.checkpoints import files, identity, same, save, state
 
 NODES = range(4)
 
 
 def make(folder, nodes=NODES, rank=0, size=1, **config):
-    store = Store(folder, identity(nodes, **config), rank, size)
+    store = CheckpointFolder(folder, identity(nodes, **config), rank, size)
     store.open()
     return store
 
@@ -31,8 +31,8 @@ def two(tmp_path):
 
 def newest(folder, nodes=NODES):
     """The newest position, which must load, and what was skipped on the way."""
-    store = Store(folder, identity(nodes))
-    position = next(store.found(nodes), None)
+    store = CheckpointFolder(folder, identity(nodes))
+    position = next(store.valid_positions(nodes), None)
     if position is not None:
         assert same(store.load(position, nodes).nodes, state(position, nodes))
     return position, store.skipped
@@ -58,7 +58,7 @@ def test_names_are_as_documented_and_positions_of_any_size_are_in_order(tmp_path
     positions = [0, 999_999_999_999, 10**15, 2**62]
     for position in positions:
         save(store, position)
-        assert next(make(tmp_path).found(NODES)) == position
+        assert next(make(tmp_path).valid_positions(NODES)) == position
     assert files(tmp_path) == [
         "checkpoint-1000000000000000-0-of-1.adfs", f"checkpoint-{2**62}-0-of-1.adfs",
     ]  # fmt: skip
@@ -76,14 +76,16 @@ def test_the_last_two_are_kept_and_nothing_else_is_touched(tmp_path):
     store = make(tmp_path)
     for position in range(100, 1000, 100):
         save(store, position)
-        assert list(store.found(NODES)) == [p for p in (position, position - 100) if p >= 100]
+        assert list(store.valid_positions(NODES)) == [
+            p for p in (position, position - 100) if p >= 100
+        ]
     assert files(tmp_path) == sorted([*strangers, str(Name(800, 0, 1)), str(Name(900, 0, 1))])
 
 
 def test_a_run_that_dies_after_each_save_still_keeps_only_two(tmp_path):
     for position in range(100, 700, 100):
         store = make(tmp_path)
-        before = next(store.found(NODES), None)
+        before = next(store.valid_positions(NODES), None)
         if before is not None:
             store.load(before, NODES)
         save(store, position)
@@ -171,7 +173,7 @@ def test_without_any_valid_file_nothing_is_found(tmp_path):
     assert skipped == [(tmp_path / "nowhere", "cannot be read: No such file or directory")]
     path_of(tmp_path, 100).write_bytes(b"x")
     assert newest(tmp_path)[0] is None
-    with pytest.raises(CheckpointError, match="has no valid files of position 100 for all nodes"):
+    with pytest.raises(CheckpointError, match="has no valid files of position 100 for all"):
         make(tmp_path).load(100, NODES)
 
 
@@ -186,11 +188,11 @@ def test_a_damaged_file_does_not_count_among_the_last_two(two):
     """Position 200 was damaged before the resume, so 100 has to stay until 400 is there."""
     path_of(two, 200).write_bytes(path_of(two, 200).read_bytes()[:-1])
     store = make(two)
-    store.load(next(store.found(NODES)), NODES)
+    store.load(next(store.valid_positions(NODES)), NODES)
     save(store, 300)
-    assert list(store.found(NODES)) == [300, 100]
+    assert list(store.valid_positions(NODES)) == [300, 100]
     save(store, 400)
-    assert list(store.found(NODES)) == [400, 300]
+    assert list(store.valid_positions(NODES)) == [400, 300]
 
 
 def test_a_file_in_the_way_is_replaced_and_a_folder_in_the_way_is_a_sentence(two):
@@ -269,7 +271,7 @@ def test_any_number_of_ranks_goes_on_from_any_other(tmp_path, before, after):
     for rank in range(after):
         held = range(rank, 4, after)
         store = make(tmp_path, held, rank, after)
-        assert next(store.found(held)) == 200
+        assert next(store.valid_positions(held)) == 200
         loaded = store.load(200, held)
         assert loaded.run == {"at": 200}
         assert same(loaded.nodes, state(200, held))
@@ -297,25 +299,25 @@ def test_files_of_several_sizes_at_one_position_complete_each_other(tmp_path):
 
 def test_only_files_that_are_reached_are_read(two):
     path_of(two, 100).write_bytes(b"")
-    store = Store(two, identity())
-    positions = store.found(NODES)
+    store = CheckpointFolder(two, identity())
+    positions = store.valid_positions(NODES)
     assert next(positions) == 200
     assert store.skipped == []
     assert list(positions) == []
     assert len(store.skipped) == 2
-    assert list(store.found(NODES)) == [200]
+    assert list(store.valid_positions(NODES)) == [200]
     assert len(store.skipped) == 2
 
 
 def test_another_run_is_refused_and_its_files_stay(two):
     for use in (
         lambda: make(two, sigma=2.0),
-        lambda: next(Store(two, identity(sigma=2.0)).found(NODES)),
-        lambda: Store(two, identity(sigma=2.0)).load(200, NODES),
+        lambda: next(CheckpointFolder(two, identity(sigma=2.0)).valid_positions(NODES)),
+        lambda: CheckpointFolder(two, identity(sigma=2.0)).load(200, NODES),
     ):
         with pytest.raises(ParameterError, match="was made with sigma=1 but this run has sigma=2"):
             use()
-    careless = Store(two, identity(sigma=2.0))
+    careless = CheckpointFolder(two, identity(sigma=2.0))
     for position in (300, 400, 500):
         save(careless, position)
     assert files(two) == [str(Name(p, 0, 1)) for p in (100, 200, 400, 500)]

@@ -9,9 +9,10 @@ import textwrap
 
 import pytest
 
-from adfs.kernels.compile_lock import FILE, CompileLock
 from adfs.kernels.compile_notice import KEPT, NOT_KEPT
+from adfs.kernels.compiled import FILE, CompileLock
 
+pytestmark = pytest.mark.slow  # starts processes
 KERNELS = """
 from adfs.kernels.compiled import njit
 from callee import square
@@ -182,6 +183,28 @@ def test_a_changed_callee_in_another_file_is_noticed(start, tmp_path):
     assert run(start)[1] == RESULTS
     (tmp_path / "callee.py").write_text(CALLEE.replace("1.0 *", "2.0 *"))
     assert run(start)[1] == {"first": 10.0, "second": 28.0, "third": 17.0}
+
+
+def test_kernels_kept_for_a_type_that_has_another_name_now_are_compiled_again(start, tmp_path):
+    """The index of the cache names the types of arguments, which an upgrade may have moved."""
+    source = """
+        from typing import NamedTuple
+        from adfs.kernels.compiled import njit
+
+        class OldName(NamedTuple):
+            value: float
+
+        @njit(cache=True)
+        def inner(pair):
+            return 2.0 * pair.value
+
+        def third(n):
+            return inner(OldName(float(n)))
+        """
+    for name in ("OldName", "NewName"):
+        (tmp_path / "kernels.py").write_text(textwrap.dedent(source).replace("OldName", name))
+        names, found, _ = run(start, ("third",))
+        assert (names, found) == (["inner"], {"third": 6.0})
 
 
 def test_what_was_compiled_ahead_is_read_where_it_cannot_be_written(start):

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 import sklearn.datasets
 
+from adfs.data import datasets
+from adfs.data.datasets import DATASETS, available, cache_folder, load, locate
 from adfs.errors import DataError
-from adfs.problems import datasets
-from adfs.problems.datasets import DATASETS, available, cache_folder, load, locate
 
 DATA = os.environ.get("ADFS_DATA", "")
 A9A = b"-1 3:1 11:1\n+1 2:1 123:1\n" * 50_000
@@ -114,7 +114,7 @@ def test_a_corrupted_answer_differs_from_the_recorded_checksum(server):
     locate("a9a", base_url=server.url).unlink()
     server.files["/a9a"] = A9A.replace(b"+1", b"-1", 1)
     with pytest.raises(
-        DataError, match=r"a9a must have the SHA-256 .*, but has .*; delete it from"
+        DataError, match=r"a9a must have the SHA-256 .*, but has .* --forget a9a` to fetch"
     ):
         locate("a9a", base_url=server.url)
     assert cached() == ["checksums.json"]
@@ -135,7 +135,7 @@ def test_the_checksum_of_the_registry_comes_first(server, monkeypatch):
 def test_a_file_damaged_in_the_cache_is_noticed(server):
     path = locate("a9a", base_url=server.url)
     path.write_bytes(A9A[:-20])
-    with pytest.raises(DataError, match=r"a9a must have the SHA-256 .*delete it from .*cache"):
+    with pytest.raises(DataError, match=r"a9a must have the SHA-256 .* --forget a9a`"):
         locate("a9a", base_url=server.url)
 
 
@@ -145,10 +145,25 @@ def test_a_missing_page_is_refused_and_leaves_nothing(server):
     assert cached() == []
 
 
-@pytest.mark.parametrize("page", [b"<html>please log in</html>", b"\0\1\2", A9A[:1000] + b"oops\n"])
+LATE_FAULT = A9A * 3 + b"oops\n"  # some megabytes after the beginning
+PAGES = [b"<html>please log in</html>", b"\0\1\2", A9A[:1000] + b"oops\n", b"", b"\n# moved\n",
+         LATE_FAULT, b"1 124:1\n"]  # fmt: skip
+
+
+@pytest.mark.parametrize("page", PAGES, ids=range(len(PAGES)))
 def test_an_answer_that_is_no_data_is_refused_and_not_recorded(server, page):
     server.files["/a9a"] = page
     with pytest.raises(DataError, match="/a9a must send LIBSVM data, but: the answer"):
+        locate("a9a", base_url=server.url)
+    assert cached() == []
+    server.files["/a9a"] = A9A
+    assert locate("a9a", base_url=server.url).read_bytes() == A9A, "a good answer is taken later"
+
+
+@pytest.mark.parametrize("length", ["-1", "-50", "many", "\xb2", "1e3", "5, 5", "9" * 5000, ""])
+def test_a_length_that_is_none_is_refused_and_leaves_nothing(server, length):
+    server.promise = lambda body: length
+    with pytest.raises(DataError, match="must say how many bytes it sends, but its Content-Length"):
         locate("a9a", base_url=server.url)
     assert cached() == []
 
@@ -205,7 +220,7 @@ def test_a_broken_list_of_checksums_is_one_sentence(server):
     locate("a9a", base_url=server.url)
     (cache_folder() / "checksums.json").write_text("{")
     with pytest.raises(
-        DataError, match=r"checksums.json must be a JSON object of checksums; delete"
+        DataError, match=r"checksums.json must be a JSON object of checksums.* --forget a9a`"
     ):
         locate("a9a", base_url=server.url)
 
@@ -259,7 +274,7 @@ def test_what_scikit_learn_ships_is_made_in_the_cache_without_a_network(name, mo
 
 def test_a_bundled_set_that_was_damaged_in_the_cache_is_told():
     locate("breast-cancer").write_text("1 1:2\n")
-    with pytest.raises(DataError, match=r"breast-cancer must have the SHA-256 .* delete it"):
+    with pytest.raises(DataError, match=r"breast-cancer must have the SHA-256 .* --forget"):
         locate("breast-cancer")
 
 

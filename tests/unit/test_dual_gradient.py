@@ -7,11 +7,13 @@ import scipy.sparse as sp
 import adfs
 from adfs.algorithms import dual_gradient
 from adfs.algorithms.dual_gradient import DualGradients
-from adfs.kernels.conjugate import Memory
+from adfs.kernels.dual_gradient import Memory
 from oracles import losses
 from oracles import msda as literal
-from problems_for_tests import make_case, stored_as
+from support.problems import make_case, stored_as
+from support.selection import covering
 
+pytestmark = pytest.mark.uncompiled
 N, D = 3, 5
 
 
@@ -62,9 +64,7 @@ def test_it_is_the_minimiser_that_plain_descent_finds(loss, matrices, monkeypatc
         np.testing.assert_allclose(solve(duals, memory, x), expected, rtol=0, atol=2e-11)
 
 
-@pytest.mark.parametrize("matrices", [True, False])
-@pytest.mark.parametrize("kind", ["dense", "csr", "float32"])
-@pytest.mark.parametrize("loss", losses.SMOOTH)
+@covering(loss=losses.SMOOTH, kind=("dense", "csr", "float32"), matrices=(True, False))
 def test_from_any_start_and_along_any_path_the_gradient_certifies_it(
     loss, kind, matrices, monkeypatch
 ):
@@ -140,7 +140,7 @@ def test_an_old_hessian_is_replaced_once_it_has_cost_more_than_a_new_one():
         replaced += np.count_nonzero((memory.inverse != before).any(axis=(1, 2)))
         most = max(most, memory.excess.max())
     assert 0 < replaced < 40 * N
-    assert 0 < most <= 2 * duals.patience
+    assert 0 < most <= 2 * duals.max_passes
     # Small moves keep it: a chord step gains enough.
     before = memory.inverse.copy()
     for k in range(5):

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array, csr_matrix
 
+from adfs.data.files import load_data, load_rows, load_shards, save_npz
 from adfs.errors import DataError
-from adfs.problems.files import load_data, load_rows, load_shards, save_npz
 
 DENSE = np.array([[1.0, 2.0, 0.0], [3.0, 0.0, 4.0]])
 SPARSE = csr_matrix([[0.0, 2.0, 0.0], [0.0, 0.0, 4.0]])
@@ -117,8 +117,14 @@ CSR = {"X_data": [1.0], "X_indices": [0], "X_indptr": [0, 1], "X_shape": [1, 2],
     [
         ({"y": Y}, r"must hold X, or X_data, X_indices, X_indptr, X_shape, but holds y; save"),
         ({}, r"must hold X, or .*, but holds nothing"),
-        ({"X": DENSE[0], "y": Y}, r"X must be rows times features, but has shape \(3,\)"),
-        ({"X": DENSE[:0], "y": Y[:0]}, r"X must be rows times features, but has shape \(0, 3\)"),
+        (
+            {"X": DENSE[0], "y": Y},
+            r"X must have two dimensions, .* not shape \(3,\)",
+        ),
+        (
+            {"X": DENSE[:0], "y": Y[:0]},
+            r"X must have at least one row .* its shape is \(0, 3\)",
+        ),
         ({"X": DENSE, "y": Y[:1]}, r"y must be one-dimensional .* 2 in all, but has shape \(1,\)"),
         ({"X": DENSE, "y": Y[:, None]}, r"y must be one-dimensional .* but has shape \(2, 1\)"),
         ({"X": DENSE, "y": Y * np.nan}, r"y must be finite, but holds NaN or infinity"),
@@ -139,7 +145,7 @@ CSR = {"X_data": [1.0], "X_indices": [0], "X_indptr": [0, 1], "X_shape": [1, 2],
         (CSR | {"X_data": [np.inf]}, r"X must be finite, but holds NaN or infinity"),
         (
             CSR | {"X_data": [1.0, 1.0], "X_indices": [1, 1], "X_indptr": [0, 2]},
-            r"X must give an index once a row; merge what is double",
+            r"X must give an index once per row; merge what is double",
         ),
     ],
 )

@@ -5,10 +5,10 @@ import pytest
 
 import adfs
 from adfs.cli import options
-from adfs.distributed import loading
+from adfs.data.generators import two_gaussians
 from adfs.errors import AdfsError
-from adfs.problems.generators import two_gaussians
-from python_runs_for_tests import N_NODES, files_of, shards, topology, write_files
+from adfs.mpi import problem_loading as loading
+from support.python_runs import N_NODES, files_of, shards, topology, write_files
 
 
 @pytest.fixture(scope="module")

@@ -3,8 +3,8 @@ import pytest
 from scipy.sparse import csr_matrix
 from sklearn.linear_model import LogisticRegression
 
+from adfs.data.generators import higgs_like, sparse_text, two_gaussians
 from adfs.errors import ParameterError
-from adfs.problems.generators import higgs_like, sparse_text, two_gaussians
 
 MAKERS = {
     "two_gaussians": lambda seed: two_gaussians(301, 7, seed=seed),

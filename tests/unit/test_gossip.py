@@ -10,6 +10,7 @@ from adfs.kernels import gossip
 from adfs.network import Network
 from oracles import msda as literal
 
+pytestmark = pytest.mark.uncompiled
 GRAPHS = ("path:2", "grid:3x3", "complete:9", "ring:9", "star:5", "grid:5x7", "path:30")
 ROUNDS = (1, 2, 3, 7, 20)
 

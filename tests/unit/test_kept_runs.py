@@ -4,23 +4,21 @@ import math
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_matrix
 
 import adfs
+from adfs.engine.checkpointer import Checkpoints
 from adfs.errors import CheckpointError, ParameterError
-from adfs.runtime.checkpointer import Checkpoints
+from support.problems import gaussian_problem
 
 EVERY = 700
 
 
 def make(loss, sparse=False, sigma=0.02):
-    X, y = adfs.generators.two_gaussians(120, 6, seed=3)
-    if sparse:
-        from scipy.sparse import csr_matrix
+    def convert(X):
+        return csr_matrix(np.where(np.abs(X) > 0.7, X, 0.0)) if sparse else X
 
-        X = csr_matrix(np.where(np.abs(X) > 0.7, X, 0.0))
-    return adfs.Problem(
-        adfs.partition(X, y, 4), loss=loss, sigma=sigma, topology=adfs.Topology.ring(4)
-    )
+    return gaussian_problem("ring:4", loss, sigma, convert, samples=(120, 6), seed=3)
 
 
 def bits(result):
@@ -183,10 +181,8 @@ def test_a_disk_that_refuses_costs_the_checkpoint_not_the_run(tmp_path, monkeypa
     def full(self, *args, **kwargs):
         raise CheckpointError("the disk is full; the checkpoints before it are intact.")
 
-    monkeypatch.setattr("adfs.checkpoints.store.Store.save", full)
-    result = adfs.solve(
-        problem, tol=1e-8, checkpoints=Checkpoints(tmp_path, 500, complain=told.append)
-    )
+    monkeypatch.setattr("adfs.engine.checkpoint_folder.CheckpointFolder.save", full)
+    result = adfs.solve(problem, tol=1e-8, checkpoints=Checkpoints(tmp_path, 500, warn=told.append))
     assert told == ["the disk is full; the checkpoints before it are intact."]
     assert bits(result) == bits(adfs.solve(problem, tol=1e-8))
 
@@ -235,12 +231,12 @@ def test_files_that_are_not_trusted_are_named(tmp_path):
     adfs.solve(problem, checkpoints=Checkpoints(tmp_path, 500))
     for path in tmp_path.iterdir():
         path.write_bytes(b"")
-    result = adfs.solve(problem, checkpoints=Checkpoints(tmp_path, resume=True, tell=told.append))
+    result = adfs.solve(problem, checkpoints=Checkpoints(tmp_path, resume=True, report=told.append))
     assert result.resumed is None
     *passed_over, last = told
-    assert all(line.startswith("passed over: ") for line in passed_over)
+    assert all(line.startswith("skipped: ") for line in passed_over)
     assert all(any(path.name in line for line in passed_over) for path in tmp_path.iterdir())
-    assert last == f"{tmp_path} has no whole checkpoint: starts at 0"
+    assert last == f"{tmp_path} has no complete checkpoint: starts at 0"
 
 
 def test_the_end_of_a_budget_is_kept_and_a_larger_one_goes_on_from_there(tmp_path):

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
+from adfs.data import libsvm
+from adfs.data.libsvm import read_libsvm, stream_libsvm
+from adfs.data.matrices import Layout, Piece, lay_out
 from adfs.errors import DataError, ParameterError
-from adfs.problems import libsvm
-from adfs.problems.libsvm import join_blocks, read_libsvm, stream_libsvm
 
 DATA = os.environ.get("ADFS_DATA", "")
 
@@ -93,11 +94,15 @@ def test_small_blocks_change_nothing_and_keep_the_line_number(write, monkeypatch
         read_libsvm(write("\n".join(lines)))
 
 
-def test_joining_blocks_adds_their_rows_and_takes_the_widest(write):
-    blocks = [(csr_matrix([[1.0, 2.0]]), np.array([1.0])), (csr_matrix([[3.0]]), np.array([2.0]))]
-    X, y = join_blocks(blocks)
-    assert X.toarray().tolist() == [[1, 2], [3, 0]]
-    assert y.tolist() == [1, 2]
+def test_pieces_become_one_matrix_as_wide_as_the_widest():
+    pieces = [
+        Piece(csr_matrix([[1.0, 2.0]]), np.array([1])),
+        Piece(np.array([[3.0]]), np.array([0])),
+    ]
+    for dense in (True, False):
+        X = lay_out(list(pieces), 2, Layout(dense, 3, np.dtype(np.float64)))
+        assert isinstance(X, np.ndarray) == dense
+        assert (X if dense else X.toarray()).tolist() == [[3, 0, 0], [1, 2, 0]]
 
 
 @pytest.mark.parametrize(
@@ -119,7 +124,7 @@ def test_joining_blocks_adds_their_rows_and_takes_the_widest(write):
         ("1 0.5 0.25", "feature must read index:value, not '0.5'; check the separators"),
         ("1 x:1", "feature must read index:value, not 'x:1'"),
         ("1 qid:3 1.5:1", "feature must read index:value, not '1.5:1'"),
-        ("1 6:1", "index 6 is above n_features=5; raise n_features or check the file"),
+        ("1 6:1", "index 6 is above n_features=5; raise it or check the file"),
     ],
 )
 def test_a_bad_line_is_named_with_its_rule(write, line, sentence):
@@ -135,7 +140,9 @@ def test_an_index_past_int32_is_refused(write):
 
 @pytest.mark.parametrize("n_features", [0, -1, 2.5, "3"])
 def test_n_features_must_be_a_count(write, n_features):
-    with pytest.raises(ParameterError, match=r"n_features=.* must be a whole number >= 1; leave"):
+    with pytest.raises(
+        ParameterError, match=r"n_features=.* must be a whole number from 1 to 2147483647"
+    ):
         read_libsvm(write("1 1:1\n"), n_features)
 
 

@@ -10,12 +10,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix, issparse
 
-from adfs.intake.local_data import load_share
-from adfs.launch.peers import Alone
-from adfs.problems import libsvm
-from adfs.problems.files import save_npz
-from adfs.problems.shards import join_shards
-from peers_for_tests import local_shards, owners, require_same_bits, succeed
+from adfs.agreement import Alone
+from adfs.data import libsvm
+from adfs.data.files import save_npz
+from adfs.data.local_rows import load_share
+from adfs.data.shards import join_shards
+from support.peers import local_shards, owners, require_same_bits, succeed
 
 N_NODES = 5
 DEALS = [("even", None), ("contiguous", None), ("sorted", None), ("draw", 11)]

@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
-from adfs.intake.local_data import load_share
-from adfs.launch.peers import Alone
-from adfs.problems import libsvm
-from adfs.problems.files import save_npz
-from peers_for_tests import Replay, on_ranks
+from adfs.agreement import Alone
+from adfs.data import libsvm
+from adfs.data.files import save_npz
+from adfs.data.local_rows import load_share
+from support.peers import Replay, on_ranks
 
+pytestmark = pytest.mark.slow
 N_NODES = 8
 
 

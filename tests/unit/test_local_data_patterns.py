@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix, issparse
 
+from adfs.agreement import attempt
+from adfs.data import libsvm
+from adfs.data.files import save_npz
+from adfs.data.local_rows import load_share
 from adfs.errors import DataError, is_printed_elsewhere
-from adfs.intake.local_data import load_share
-from adfs.intake.patterns import find_shards, place_shards
-from adfs.launch.peers import attempt
-from adfs.problems import libsvm
-from adfs.problems.files import save_npz
-from peers_for_tests import local_shards, on_ranks, owners, require_same_bits, succeed
+from adfs.mpi.node_mapping import find_shards, place_shards
+from support.peers import local_shards, on_ranks, owners, require_same_bits, succeed
 
 DENSE = np.array([[1.0, 2.0, 0.0], [3.0, 0.0, 4.0]])
 SPARSE = csr_matrix([[0.0, 2.0, 0.0, 0.0, 0.0, 0.0], [0.0, 0.0, 4.0, 0.0, 0.0, 0.0]])
@@ -94,7 +94,7 @@ def test_only_the_files_of_a_rank_are_opened(home, monkeypatch):
 
         def gather(self, item):
             # The other rank has nodes 0 and 1, with three and two rows.
-            facts = [[3, True, 2, "<f8"], [2, False, 7, "<f8"]]
+            facts = [[3, 5, 2, "<f8", True], [2, 2, 7, "<f8", False]]
             is_facts = isinstance(item, list) and item and isinstance(item[0], list)
             return [facts if is_facts else item, item]
 
@@ -144,7 +144,7 @@ def test_a_hole_is_one_that_no_rank_can_fill(home):
     for rank, error in enumerate(outcomes):
         assert isinstance(error, DataError)
         assert str(error).endswith(
-            "must have one file a node, numbered from 0, but host0/part-2 is missing; add it or "
+            "must have one file per node, numbered from 0, but host0/part-2 is missing; add it or "
             "renumber the files."
         )
         assert is_printed_elsewhere(error) == bool(rank)

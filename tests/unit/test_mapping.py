@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import adfs
-from adfs.distributed.mapping import MAPPINGS, map_nodes
 from adfs.errors import ParameterError
+from adfs.mpi.node_mapping import MAPPINGS, map_nodes
 from adfs.network import Network
 
 GRAPHS = (

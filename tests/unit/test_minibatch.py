@@ -7,28 +7,29 @@ import pytest
 import scipy.sparse as sp
 
 import adfs
-from adfs.algorithms import coupling, katyusha, l_katyusha, mean_form
-from adfs.algorithms.base import Setting
-from adfs.algorithms.batches import make_batches
-from adfs.algorithms.mean_form import MeanForm
+from adfs.algorithms import katyusha, katyusha_parameters, l_katyusha
+from adfs.algorithms.base import MethodSetting
+from adfs.algorithms.katyusha import make_batches
+from adfs.algorithms.katyusha_parameters import MeanForm
 from adfs.errors import ParameterError
-from adfs.kernels import minibatch
+from adfs.kernels import katyusha as kernel
 from adfs.schedule.delays import Delays
 from oracles import katyusha as oracle
-from problems_for_tests import homogeneous_shards, make_case, make_shards
+from support.problems import homogeneous_shards, make_case, make_shards
 
+pytestmark = pytest.mark.uncompiled
 FACTORIES = (katyusha.prepare, l_katyusha.prepare)
 
 
 def setting(rule="theory", tau=5.0, **delays):
-    return Setting(rule, tau, "nonblocking", Delays(tau=tau, **delays), 0)
+    return MethodSetting(rule, tau, "nonblocking", Delays(tau=tau, **delays), 0)
 
 
 def draws(batches, node, n_rounds):
     rows = []
     for t in range(n_rounds):
         with np.errstate(over="ignore"):
-            minibatch.draw(t, node, batches)
+            kernel.draw(t, node, batches)
         rows.extend(batches.drawn[: batches.sizes[node]].tolist())
     return np.array(rows)
 
@@ -104,7 +105,7 @@ def test_a_batch_does_not_depend_on_other_nodes_or_on_their_data():
 def vectors(n_features, n_samples=1):
     parts = [np.zeros(n_features) for _ in range(8)]
     parts.insert(5, np.zeros(n_samples))
-    return minibatch.Vectors(*parts[:8], mass=np.zeros(1))
+    return kernel.Vectors(*parts[:8], mass=np.zeros(1))
 
 
 @pytest.mark.parametrize("theta", [1.0, 1.01, 3.0])
@@ -113,7 +114,7 @@ def test_the_running_average_is_the_weighted_mean_of_the_text(theta):
     ys = np.random.default_rng(0).standard_normal((30, 2))
     for y in ys:
         state.y[:] = y
-        minibatch.average_in(1.0 / theta, state)
+        kernel.average_in(1.0 / theta, state)
     expected = np.average(ys, axis=0, weights=theta ** np.arange(30.0))
     np.testing.assert_allclose(state.average, expected, rtol=1e-13)
 
@@ -122,7 +123,7 @@ def test_averages_do_not_overflow_where_powers_of_theta_do():
     state = vectors(1)
     for k in range(3000):
         state.y[:] = k % 2
-        minibatch.average_in(1.0 / 3.0, state)  # 3^3000 is no number
+        kernel.average_in(1.0 / 3.0, state)  # 3^3000 is no number
     np.testing.assert_allclose(state.average, 0.75, rtol=1e-12)  # 2/3 (1 + 1/9 + ...)
 
 
@@ -171,7 +172,7 @@ def test_the_published_weights_are_proven_where_tau1_is_not_capped():
         mm, tau1, tau2, alpha = oracle.published_katyusha(lam, 1.0, lf, n_samples, total)
         assert alpha * tau1 * (lf + 1.0 / (total * tau2)) <= 1.0 + 1e-12
         growth = 1.0 + alpha * lam
-        rho = coupling.loop_rate(tau1, tau2, growth, mm)
+        rho = katyusha_parameters.loop_rate(tau1, tau2, growth, mm)
         assert 0.0 < rho <= 1.0 - 1.0 / growth
         cap = tau2 if lf <= mm / total else 0.5 / mm
         if tau1 < cap:
@@ -212,9 +213,9 @@ CONSTANTS = [(0.3, 0.4, 1.1), (0.02, 0.5, 1.001), (0.5, 0.5, 3.0), (0.1, 0.01, 1
 @pytest.mark.parametrize(("tau1", "tau2", "growth"), CONSTANTS)
 @pytest.mark.parametrize("length", [1, 2, 10, 300])
 def test_rates_of_given_constants_are_those_of_a_scan(tau1, tau2, growth, length):
-    found = coupling.loop_rate(tau1, tau2, growth, length)
+    found = katyusha_parameters.loop_rate(tau1, tau2, growth, length)
     assert found == pytest.approx(scanned_loop_rate(tau1, tau2, growth, length), rel=5e-3)
-    found = coupling.coin_rate(tau1, tau2, growth, 1.0 / length)
+    found = katyusha_parameters.coin_rate(tau1, tau2, growth, 1.0 / length)
     expected = scanned_coin_rate(tau1, tau2, growth, 1.0 / length)
     assert found == pytest.approx(expected, rel=2e-2, abs=3e-4 / length)
 
@@ -224,11 +225,17 @@ def test_rates_of_given_constants_are_those_of_a_scan(tau1, tau2, growth, length
 @pytest.mark.parametrize("lam", [1e-5, 1e-2, 1.0])
 def test_no_other_constants_have_a_better_proven_rate(lam, variance, length):
     smoothness = 0.2
-    loop = coupling.fastest(
-        lam, smoothness, np.array([variance]), coupling.loop_surplus(np.array([float(length)]))
+    loop = katyusha_parameters.fastest(
+        lam,
+        smoothness,
+        np.array([variance]),
+        katyusha_parameters.loop_surplus(np.array([float(length)])),
     )
-    coin = coupling.fastest(
-        lam, smoothness, np.array([variance]), coupling.coin_surplus(np.array([1.0 / length]))
+    coin = katyusha_parameters.fastest(
+        lam,
+        smoothness,
+        np.array([variance]),
+        katyusha_parameters.coin_surplus(np.array([1.0 / length])),
     )
     best_loop = best_coin = 0.0
     for tau2 in np.geomspace(1e-4, 1.0, 25):
@@ -236,18 +243,20 @@ def test_no_other_constants_have_a_better_proven_rate(lam, variance, length):
             if tau1 + tau2 > 1.0:
                 continue
             growth = 1.0 + lam / (tau1 * (smoothness + variance / tau2))
-            best_loop = max(best_loop, coupling.loop_rate(tau1, tau2, growth, length))
-            best_coin = max(best_coin, coupling.coin_rate(tau1, tau2, growth, 1.0 / length))
+            best_loop = max(best_loop, katyusha_parameters.loop_rate(tau1, tau2, growth, length))
+            best_coin = max(
+                best_coin, katyusha_parameters.coin_rate(tau1, tau2, growth, 1.0 / length)
+            )
     for found, best in ((loop, best_loop), (coin, best_coin)):
         rho = float(found.rho[0])
         assert best <= rho * (1.0 + 1e-9)
         assert best >= 0.7 * rho  # the grid comes near, so the rate is not overstated
         assert found.tau1[0] + found.tau2[0] <= 1.0 + 1e-12
-    own = coupling.loop_rate(
+    own = katyusha_parameters.loop_rate(
         loop.tau1[0], loop.tau2[0], 1.0 + loop.alpha[0] * lam, length
     )  # fmt: skip
     assert own == pytest.approx(loop.rho[0], rel=1e-6)
-    own = coupling.coin_rate(
+    own = katyusha_parameters.coin_rate(
         coin.tau1[0], coin.tau2[0], 1.0 + coin.alpha[0] * lam, 1.0 / length
     )  # fmt: skip
     assert own == pytest.approx(coin.rho[0], rel=1e-6)
@@ -266,7 +275,7 @@ def test_smoothness_of_the_mean_is_the_largest_eigenvalue_for_many_features_too(
             ]
             problem = adfs.Problem(shards, "squared", 1.0, adfs.Topology.path(2))
             expected = np.linalg.norm(np.sqrt(weights)[:, None] * dense, 2) ** 2
-            found = mean_form.whole_smoothness(problem)
+            found = katyusha_parameters.whole_smoothness(problem)
             assert expected * (1.0 - 1e-10) <= found <= expected * (1.0 + 1e-4)
 
 

@@ -9,7 +9,7 @@ from scipy.sparse import csr_matrix
 
 import adfs
 from adfs.errors import DataError, ParameterError
-from adfs.runtime.model import Model, summary
+from adfs.model import Model, summary
 
 META = {
     "format": 1, "loss": "logistic", "classes": ["cat", "dog"], "intercept": True, "n_features": 2,
@@ -108,7 +108,7 @@ def test_what_parameters_were_chosen_for_is_kept_even_if_the_run_was_timed_other
 
 RAW = {
     "no meta": ({"meta": None}, "it holds no meta"),
-    "nothing of ours": ({"coef": None, "thetas": None}, "it holds no coef, thetas"),
+    "nothing of ours": ({"coef": None, "thetas": None}, "it holds no coef"),
     "pickled objects": ({"coef": np.array([{}], dtype=object)}, "allow_pickle=False"),
     "text for numbers": ({"coef": np.array(["a"])}, "coef must be finite floating-point"),
     "NaN": ({"coef": np.array([1.0, np.nan, 1.0])}, "coef must be finite"),
@@ -158,7 +158,7 @@ def test_bytes_that_are_no_archive(tmp_path, content):
 
 def test_a_lone_array_a_folder_and_nothing_at_all(tmp_path):
     np.save(tmp_path / "m.npy", COEF)
-    refused(tmp_path / "m.npy", "is not a model .a single array.")
+    refused(tmp_path / "m.npy", "is not a model")
     refused(tmp_path, "must be a model file, but there is none")
     refused(tmp_path / "missing", "must be a model file, but there is none")
 

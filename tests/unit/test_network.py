@@ -7,14 +7,14 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 import adfs
-from adfs.algorithms.base import Setting, get_algorithm
+from adfs.algorithms.base import MethodSetting, get_algorithm
 from adfs.errors import ParameterError
 from adfs.kernels import certificate, gossip
 from adfs.network import Ask, Block, Network, Part, TreeSum, connect
-from peers_for_tests import succeed
-from problems_for_tests import make_case
-from ranks_for_tests import ThreadNetwork, make_shards_of, random_mapping, share_of
-from same_bits_for_tests import METHODS, Case
+from support.peers import succeed
+from support.problems import make_case
+from support.ranks import ThreadNetwork, make_shards_of, random_mapping, share_of
+from support.same_bits import METHODS, Case
 
 
 def summed(rows, first=0, size=None):
@@ -114,6 +114,7 @@ def test_gossip_has_the_same_bits_on_ranks(graph):
             assert found.tobytes() == expected[nodes].tobytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", ["dense", "csr"])
 @pytest.mark.parametrize("name", [name for name in METHODS if name != "esdacd"])
 def test_methods_in_rounds_have_the_same_bits_on_threads(name, layout):
@@ -152,7 +153,7 @@ def test_where_a_shard_lies_in_memory_and_how_many_threads_there_are_changes_no_
         with threadpool_limits(threads, "blas"):
             shards = [(room[k : k + 30], y[k : k + 30]) for k in range(0, 120, 30)]
             problem = adfs.Problem(shards, sigma=0.3)
-            method = get_algorithm(name)(problem, Setting())
+            method = get_algorithm(name)(problem, MethodSetting())
             state = method.algorithm.step(method.algorithm.init(), method.source.draw(0, 12))
         outputs.append(method.algorithm.output(state).tobytes())
     assert outputs[0] == outputs[1] == outputs[2]

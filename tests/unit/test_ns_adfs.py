@@ -6,10 +6,10 @@ from scipy.optimize import linprog
 
 import adfs
 from adfs.algorithms.ns_adfs import NsAdfs
-from adfs.problems.certificates import certify
-from adfs.runtime.evaluation import read
-from adfs.schedule.law import Drawer
-from problems_for_tests import all_duals, make_case
+from adfs.engine.evaluation import evaluate
+from adfs.problem.certificate import certify
+from adfs.schedule.sampling_law import Drawer
+from support.problems import all_duals, make_case
 
 
 def least_absolute_deviations(X, y):
@@ -59,7 +59,7 @@ def test_a_reading_is_the_model_that_certifies_better(graph, sizes, passes):
         certify(problem, problem.sigma @ thetas / problem.total_sigma, duals).duality_gap
         for thetas in (algorithm.output(state), algorithm.second_output(state))
     ]
-    found = read(problem, algorithm, state)
+    found = evaluate(problem, algorithm, state)
     assert found.duality_gap == pytest.approx(min(gaps), rel=1e-12)
     chosen = (algorithm.output(state), algorithm.second_output(state))[int(np.argmin(gaps))]
     np.testing.assert_array_equal(found.thetas, chosen)

@@ -7,9 +7,9 @@ import pytest
 import scipy.sparse as sp
 
 import adfs
-from adfs.runtime import objectives
+from adfs.engine import evaluation
 from oracles import losses
-from problems_for_tests import make_case, stored_as
+from support.problems import make_case, stored_as
 
 SMOOTH = ("logistic", "squared", "squared_hinge", "smoothed_hinge", "huber")
 
@@ -28,15 +28,15 @@ def literal(case, theta):
 @pytest.mark.parametrize("weighted", [True, False])
 @pytest.mark.parametrize("loss", SMOOTH)
 def test_every_node_gets_the_objective_of_its_own_model(loss, weighted, kind, monkeypatch):
-    monkeypatch.setattr(objectives, "FACTORS", 5)  # several blocks, several products in each
-    monkeypatch.setattr(objectives, "SCORES_AT_ONCE", 30)
-    monkeypatch.setattr(objectives, "SCORES_FOR_KERNELS", 30)
+    monkeypatch.setattr(evaluation, "FACTORS", 5)  # several blocks, several products in each
+    monkeypatch.setattr(evaluation, "SCORES_AT_ONCE", 30)
+    monkeypatch.setattr(evaluation, "SCORES_FOR_KERNELS", 30)
     case = make_case("grid:2x2", loss, seed=4, sizes=[9, 2, 14, 7], density=0.8)
     if not weighted:
         shards = [(X, y, np.ones(len(y))) for X, y, _ in case.shards]
         case = make_case("grid:2x2", loss, seed=4, shards=shards)
     thetas = np.random.default_rng(0).normal(size=(3, 4)) * np.array([[1e-3], [1.0], [30.0]])
-    found = objectives.objectives(stored_as(case, kind), thetas)
+    found = evaluation.objectives(stored_as(case, kind), thetas)
     wanted = [literal(case, theta) for theta in thetas]
     np.testing.assert_allclose(found, wanted, rtol=1e-13)
 
@@ -45,19 +45,19 @@ def test_margins_of_any_size_give_no_overflow_and_no_loss_of_digits():
     margins = np.concatenate([np.linspace(-1e4, 1e4, 2001), [-745.2, -36.8, 0.0, 36.8, 745.2]])
     wanted = math.fsum(np.logaddexp(0.0, -margins))
     for order in (margins, margins[::-1]):
-        found = objectives.logistic_sums(np.array(order)[:, None])
+        found = evaluation.logistic_sums(np.array(order)[:, None])
         assert found[0] == pytest.approx(wanted, rel=1e-14)
     far = np.full((4000, 1), 30.0)  # each factor is 1 + 9e-14: little is left of it in a sum
-    assert objectives.logistic_sums(far)[0] == pytest.approx(4000 * np.exp(-30.0), rel=1e-2)
+    assert evaluation.logistic_sums(far)[0] == pytest.approx(4000 * np.exp(-30.0), rel=1e-2)
 
 
 def test_one_model_for_all_nodes_is_computed_once(monkeypatch):
     problem = make_case("grid:2x2").problem
     seen = []
-    real = objectives._objectives
-    monkeypatch.setattr(objectives, "_objectives", lambda *a: seen.append(a[1]) or real(*a))
+    real = evaluation._objectives
+    monkeypatch.setattr(evaluation, "_objectives", lambda *a: seen.append(a[1]) or real(*a))
     theta = np.array([0.1, -0.2, 0.3, 0.4])
-    found = objectives.objectives(problem, np.tile(theta, (4, 1)))
+    found = evaluation.objectives(problem, np.tile(theta, (4, 1)))
     assert [len(thetas) for thetas in seen] == [1]
     np.testing.assert_allclose(found, np.full(4, problem.objective(theta)), rtol=1e-14)
 
@@ -66,6 +66,6 @@ def test_a_model_that_blew_up_has_an_objective_that_says_so():
     X = sp.csr_matrix(np.eye(3))
     problem = adfs.Problem([(X, [1.0, -1.0, 1.0])])
     with np.errstate(all="ignore"):
-        found = objectives.objectives(problem, np.array([[np.nan] * 3, [np.inf] * 3, [0.0] * 3]))
+        found = evaluation.objectives(problem, np.array([[np.nan] * 3, [np.inf] * 3, [0.0] * 3]))
     assert not np.isfinite(found[:2]).any()
     assert found[2] == pytest.approx(3 * np.log(2))

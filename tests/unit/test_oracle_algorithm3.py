@@ -152,7 +152,7 @@ def test_rows_sum_to_zero_and_coefficients_stay_in_dom_f_star(graph, loss):
 @pytest.mark.parametrize("a_0", [0.0, 1e-4])  # as parts of the A_0 of Algorithm 3
 @pytest.mark.parametrize(("graph", "loss"), CASES)
 def test_far_too_small_an_a_0_takes_x_out_of_dom_f_star(graph, loss, a_0):
-    # SPEC 1: the first weights alpha R / p exceed 1, so x is no mixture of the v's; v stays inside.
+    # The first weights alpha R / p exceed 1, so x is no mixture of the v's; v stays inside.
     case = Arguments(graph, loss)
     a_0 *= algorithm3.start(case.s, case.p_r)
     a, big_a = algorithm3.next_a(a_0, case.s)
@@ -164,7 +164,7 @@ def test_far_too_small_an_a_0_takes_x_out_of_dom_f_star(graph, loss, a_0):
 
 @pytest.mark.parametrize("p_r", [1e-4, 0.01, 0.3, 0.9, 1.0])
 @pytest.mark.parametrize("s", [0.02, 1.0, 300.0])
-def test_trap_t13_a_0_makes_alpha_at_most_p_r_and_big_a_at_least_t_squared_over_4_s_squared(s, p_r):
+def test_a_0_bounds_alpha_above_and_big_a_below(s, p_r):
     a_0 = algorithm3.start(s, p_r)
     a, big_a = algorithm3.next_a(a_0, s)
     assert a**2 * s**2 == pytest.approx(big_a, rel=1e-13)  # Algorithm 2 at sigma_A = 0, B = 1
@@ -216,7 +216,7 @@ def test_constants_are_those_of_apcg(graph, loss):
 
 @pytest.mark.parametrize("graph", ["grid", "star"])
 def test_the_papers_p_comm_balances_the_two_kinds_of_edges(graph):
-    # Homogeneous: S is the same over communication and over virtual edges (SPEC 2.5).
+    # Homogeneous: S is the same over communication and over virtual edges.
     case = Arguments(graph, "hinge", uniform=True)
     n_nodes, n_edges, m = len(case.shards), len(case.edges), 3
     p_comm = algorithm3.p_comm(theory.gamma_tilde(n_nodes, case.edges, case.mu2_edge), m)
@@ -289,6 +289,7 @@ def test_the_primal_distance_is_the_dual_gap_when_only_centres_differ_from_the_o
     assert distance == pytest.approx(above, rel=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", losses.NON_SMOOTH)
 @pytest.mark.parametrize("graph", GRAPHS)
 def test_exact_expectation_of_two_steps_stays_under_c_0(graph, loss):
@@ -310,6 +311,7 @@ def test_exact_expectation_of_two_steps_stays_under_c_0(graph, loss):
     assert expectation[2] > limit / 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("graph", "loss"), CASES)
 def test_mean_dual_gap_is_under_both_forms_of_theorem_4_and_above_the_primal_distance(graph, loss):
     case = Arguments(graph, loss)

@@ -7,6 +7,7 @@ import pytest
 from scipy.optimize import minimize_scalar
 
 from oracles import algorithm1, apcg, augmented, clock, losses, theory
+from support.problems import homogeneous_shards, make_shards
 
 RATIOS = (0.01, 0.999, 1.0, 1.9, 30.0)
 GRAPHS = {
@@ -15,24 +16,12 @@ GRAPHS = {
 }
 
 
-def make_problem(n_nodes, loss, seed=0, n_features=3, homogeneous=False, sizes=None):
-    """Tiny shards with heterogeneous sizes, weights, sigma, and one row of small norm a node."""
-    generator = np.random.default_rng(seed)
-    shards = []
-    for node in range(n_nodes):
-        size = sizes[node] if sizes else 3 if homogeneous else 2 + node % 3
-        features = generator.normal(size=(size, n_features))
-        if homogeneous:
-            features /= np.linalg.norm(features, axis=1, keepdims=True)
-        else:
-            features[0] *= 0.05
-        labels = np.sign(generator.normal(size=size))
-        if loss in ("squared", "huber", "absolute"):
-            labels = generator.normal(size=size)
-        weights = np.ones(size) if homogeneous else generator.uniform(0.5, 2.0, size=size)
-        shards.append((features, labels, weights))
-    sigma = np.ones(n_nodes) if homogeneous else generator.uniform(0.5, 1.5, size=n_nodes)
-    return shards, sigma
+def make_problem(n_nodes, loss, n_features=3, homogeneous=False):
+    """Tiny shards and one sigma per node; all equal if homogeneous."""
+    if homogeneous:
+        return homogeneous_shards(n_nodes, 3, n_features), np.ones(n_nodes)
+    sigma = np.random.default_rng(0).uniform(0.5, 1.5, n_nodes)
+    return make_shards(n_nodes, loss, n_features=n_features), sigma
 
 
 def split(shards, flat):
@@ -129,7 +118,7 @@ def test_edge_space_apcg_times_a_is_algorithm_1(graph, loss):
     n_nodes, edges = GRAPHS[graph]
     shards, sigma = make_problem(n_nodes, loss)
     mu2_edge, mu2_virtual, p, rho, sigma_a = make_parameters(shards, sigma, edges, loss)
-    # a step beyond eta~ = L must be among the events (trap T4)
+    # a step beyond eta~ = L must be among the events
     eta = rho * mu2_virtual / (sigma_a * p[len(edges) :])
     assert np.max(eta / augmented.smoothness(shards, loss)) > 1
     sequence = draw(p, 400)

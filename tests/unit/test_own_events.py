@@ -3,9 +3,9 @@
 import pytest
 
 import adfs
-from adfs.algorithms.base import Setting, source_of
-from peers_for_tests import succeed
-from ranks_for_tests import Case, ThreadNetwork, make_shards_of, random_mapping, share_of
+from adfs.algorithms.base import MethodSetting, source_of
+from support.peers import succeed
+from support.ranks import Case, ThreadNetwork, make_shards_of, random_mapping, share_of
 
 BLOCKS = [(0, 1), (1, 1), (1, 700), (700, 5_000), (123_456, 125_000)]
 
@@ -27,7 +27,7 @@ def test_a_rank_draws_the_events_of_its_nodes_and_no_others(schedule, size):
     case = Case("logistic", "dense", schedule, 9)
     shards, problem = make_shards_of(case)
     chosen = adfs.Parameters.choose(problem, "exact", 5.0)
-    setting = Setting("exact", seed=3, schedule=schedule)
+    setting = MethodSetting("exact", seed=3, schedule=schedule)
     everybody = source_of(chosen, setting, problem.network)
     mapping = random_mapping(9, size, seed=size)
     blocks = {block: everybody.draw(*block) for block in BLOCKS}

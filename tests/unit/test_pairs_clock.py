@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 
 from adfs.errors import ParameterError
-from adfs.kernels import timing
+from adfs.kernels import clocks
 from adfs.schedule.clock import CHUNK, CLOCKS
 from adfs.schedule.delays import Delays
 from adfs.schedule.events import Events
-from adfs.schedule.pairs import PairClock
+from adfs.schedule.pair_clock import PairClock
 from oracles import clock as literal
 
+pytestmark = pytest.mark.uncompiled
 EDGES = np.array([(0, 1), (1, 2), (2, 3), (3, 0), (0, 2)], dtype=np.int32)
 LAWS = ("constant", "exponential", "lognormal", "pareto")
 
@@ -32,7 +33,7 @@ def draw(delays, t, side, step, most):
     codes = {name: k for k, name in enumerate(LAWS)}
     index = t * (2 * most + 1) + side * most + step
     with np.errstate(over="ignore"):
-        return timing.factor(codes[delays.law], shape, delays.keys(), index)
+        return clocks.factor(codes[delays.law], shape, delays.keys(), index)
 
 
 @pytest.mark.parametrize("tau", [0.0, 3.0])

@@ -9,7 +9,7 @@ import pytest
 import adfs
 from adfs.errors import ParameterError
 from oracles import augmented, theory
-from problems_for_tests import (
+from support.problems import (
     EDGE_MU2,
     RULES,
     all_pushes,
@@ -304,9 +304,9 @@ def test_an_impossible_alpha_is_refused(bad):
 
 def test_numbers_of_the_wrong_count_are_refused():
     chosen = choose()
-    with pytest.raises(ParameterError, match=r"alpha has shape \(\); give one number a node"):
+    with pytest.raises(ParameterError, match=r"alpha has shape \(\); give one number per node"):
         chosen.replace(alpha=0.1)
-    with pytest.raises(ParameterError, match=r"masses has shape \(3,\); give one number a node"):
+    with pytest.raises(ParameterError, match=r"masses has shape \(3,\); give one number per node"):
         chosen.replace(masses=chosen.masses[1:])
 
 
@@ -387,3 +387,10 @@ def test_balanced_spends_as_much_time_on_messages_as_on_samples(tau):
     paper = adfs.Parameters.choose(problem, "paper", tau=tau)
     assert chosen.sigma_A == paper.sigma_A
     np.testing.assert_array_equal(chosen.alpha, paper.alpha)
+
+
+def test_balanced_without_a_time_of_messages_says_what_to_choose():
+    problem = make_case("grid:3x3").problem
+    with pytest.raises(ParameterError, match=r"balanced.*tau.*> 0.*[Cc]hoose.*tuned"):
+        adfs.Parameters.choose(problem, "balanced", tau=0.0)
+    assert adfs.Parameters.choose(problem, "balanced", tau=0.0, p_comm=0.5).p_comm == 0.5

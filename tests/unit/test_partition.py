@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.sparse import coo_matrix, csr_array, csr_matrix
 
+from adfs.data.partition import partition, partition_rows
 from adfs.errors import DataError, ParameterError
-from adfs.problems.partition import partition, partition_rows
 
 RANDOM = np.random.default_rng(7)
 DENSE = RANDOM.standard_normal((53, 6))
@@ -101,6 +101,13 @@ def test_csr_shards_are_consecutive_views_of_one_array(how, m):
         assert (X.indices.dtype, X.indptr.dtype) == (np.int32, np.int32)
 
 
+@pytest.mark.parametrize(("how", "m"), [("even", None), ("draw", 20.0)])
+def test_a_whole_float_is_a_number_of_nodes_and_of_rows(how, m):
+    expected = partition_rows(53, 7, how, seed=5, m=m and int(m))
+    found = partition_rows(53, 7.0, how, seed=5, m=m)
+    assert [rows.tolist() for rows in found] == [rows.tolist() for rows in expected]
+
+
 def test_contiguous_copies_nothing():
     for shard in partition(DENSE, Y, 5, "contiguous"):
         assert np.shares_memory(shard.X, DENSE)
@@ -144,12 +151,12 @@ def test_long_indices_are_shortened():
     [
         ({"n_nodes": 0}, r"n_nodes=0 must be a whole number >= 1"),
         ({"n_nodes": 2.5}, r"n_nodes=2.5 must be a whole number >= 1"),
-        ({"n_nodes": 54}, r"n_nodes=54 must not exceed n_samples=53.*lower n_nodes"),
-        ({"how": "odd"}, r"how='odd' must be one of even, contiguous, draw, sorted"),
-        ({"how": "draw"}, r"how='draw' needs m, the rows a node, but m is None"),
-        ({"how": "draw", "m": 54}, r"m=54 must be a whole number from 1 to n_samples=53"),
-        ({"how": "draw", "m": 0}, r"m=0 must be a whole number from 1 to n_samples=53"),
-        ({"how": "even", "m": 5}, r"m=5 is for how='draw' only, not 'even'; leave m out"),
+        ({"n_nodes": 54}, r"n_nodes=54 must not exceed 53.*lower it"),
+        ({"how": "odd"}, r"how='odd' is unknown; choose one of even, contiguous, draw, sorted"),
+        ({"how": "draw"}, r"how='draw' needs m=, the number of rows per node"),
+        ({"how": "draw", "m": 54}, r"m=54 must be a whole number from 1 to 53"),
+        ({"how": "draw", "m": 0}, r"m=0 must be a whole number from 1 to 53"),
+        ({"how": "even", "m": 5}, r"m=5 is for how='draw' only, not 'even'; leave it out"),
         ({"seed": -1}, r"seed=-1 must be a whole number >= 0"),
     ],
 )
@@ -161,12 +168,17 @@ def test_numbers_that_cannot_be_dealt_are_refused(kwargs, sentence):
 @pytest.mark.parametrize(
     ("X", "y", "weights", "sentence"),
     [
-        (DENSE, Y[:-1], None, r"y must have one entry a row of X, but there are 52 for 53 rows"),
-        (DENSE, Y, Y[1:], r"weights must have one entry a row of X, but there are 52 for 53"),
-        (DENSE[:0], Y[:0], None, r"at least one sample, but there are 0"),
-        (DENSE[0], Y, None, r"X must have two dimensions, rows and features, but has 1"),
-        (DENSE, Y[:, None], None, r"y must have one dimension, but has 2; flatten it"),
-        (DENSE, Y, ["a"] * 53, r"weights must hold real numbers, not <U1; convert it first"),
+        (DENSE, Y[:-1], None, r"y must be .* one entry per row, 53 in all, but has shape \(52,\)"),
+        (
+            DENSE,
+            Y,
+            Y[1:],
+            r"weights must be .* one entry per row, 53 in all, but has",
+        ),
+        (DENSE[:0], Y[:0], None, r"at least one row and one feature, but is empty"),
+        (DENSE[0], Y, None, r"X must have two dimensions, rows and features, not shape"),
+        (DENSE, Y[:, None], None, r"y must be one-dimensional .*; flatten"),
+        (DENSE, Y, ["a"] * 53, r"weights must hold real numbers, not <U1; convert it"),
         (DENSE + 1j, Y, None, r"X must hold real numbers, not complex128"),
     ],
 )

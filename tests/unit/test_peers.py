@@ -4,7 +4,9 @@ import errno
 
 import pytest
 
-from adfs.cli import main as cli
+from adfs.agreement import Alone, agree, attempt
+from adfs.cli import commands
+from adfs.cli.main import main
 from adfs.errors import (
     AllRanksRaise,
     CheckpointError,
@@ -13,8 +15,7 @@ from adfs.errors import (
     ParameterError,
     is_printed_elsewhere,
 )
-from adfs.launch.peers import Alone, agree, attempt
-from peers_for_tests import on_ranks
+from support.peers import on_ranks
 
 
 def raising(error):
@@ -84,7 +85,7 @@ def test_the_command_is_silent_where_another_rank_speaks(
     error, code, sentence, spoken, monkeypatch, capsys
 ):
     error.__cause__ = AllRanksRaise(0, not spoken)
-    monkeypatch.setattr(cli, "_parse", lambda _: raising(error)())
-    assert cli.main([]) == code
+    monkeypatch.setattr(commands, "parse", lambda _: raising(error)())
+    assert main([]) == code
     said = capsys.readouterr().err
     assert said.startswith(sentence) if not spoken else said == ""

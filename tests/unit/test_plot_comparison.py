@@ -8,8 +8,9 @@ from matplotlib.figure import Figure
 
 import adfs
 from adfs.errors import ParameterError
-from adfs.plots.comparison import AXES, LOOKS, draw_comparison, looks, pictures, short
-from comparisons_for_tests import make_comparison, make_trace
+from adfs.study.plots.comparison_plot import AXES, comparison_images, draw_comparison
+from adfs.study.plots.style import STYLES, line_styles
+from support.comparisons import make_comparison, make_trace
 
 matplotlib.use("Agg")
 
@@ -26,9 +27,8 @@ def axes():
 def test_lines_are_medians_and_bands_are_quartiles():
     comparison = make_comparison(RUNS)
     ax = draw_comparison(comparison, axes())
-    assert [line.get_label() for line in ax.lines] == ["adfs", "dsba:theory"]
-    for line in ax.lines:
-        x, (_, middle, _) = comparison.band(line.get_label())
+    for line, label in zip(ax.lines, comparison.labels, strict=True):
+        x, (_, middle, _) = comparison.band(label)
         assert np.array_equal(line.get_xdata(), x)
         assert np.array_equal(line.get_ydata(), middle)
     (band,) = ax.collections  # one seed has no band
@@ -39,12 +39,13 @@ def test_lines_are_medians_and_bands_are_quartiles():
         assert here.min() == pytest.approx(bottom)
         assert here.max() == pytest.approx(top)
     assert ax.get_yscale() == "log"
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["adfs", "dsba:theory"]
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["ADFS", "DSBA (theory)"]
 
 
 @pytest.mark.parametrize("axis", AXES)
 def test_each_axis_is_named(axis):
-    assert draw_comparison(make_comparison(RUNS), axes(), axis).get_xlabel() == AXES[axis]
+    ax = draw_comparison(make_comparison(RUNS), axes(), axis)
+    assert ax.get_xlabel().removesuffix(" (millions)") == AXES[axis]
 
 
 def test_an_unknown_axis_is_refused():
@@ -52,14 +53,14 @@ def test_an_unknown_axis_is_refused():
         draw_comparison(make_comparison(RUNS), axes(), "time")
 
 
-def test_an_algorithm_looks_the_same_in_every_company_and_like_no_other():
-    alone = looks(["msda"])[0]
-    assert looks(["adfs", "point-saga", "msda:theory"])[2] == alone
-    assert set(LOOKS) >= set(adfs.algorithms())
-    assert len({look for look in LOOKS.values()}) == len(LOOKS)
-    rules = looks(["dsba", "dsba:theory", "dsba:paper"])
-    assert len({look["color"] for look in rules}) == 1
-    assert len({str(look["linestyle"]) for look in rules}) == 3
+def test_an_algorithm_has_the_same_style_in_every_figure_and_its_own():
+    (alone,) = line_styles(["msda"])
+    assert line_styles(["adfs", "point-saga", "msda:theory"])[2][1:] == alone[1:]
+    assert set(STYLES) >= set(adfs.algorithms())
+    assert len({style[1:4] for style in STYLES.values()}) == len(STYLES)
+    rules = line_styles(["dsba", "dsba:theory", "dsba:paper"])
+    assert len({style.color for style in rules}) == 1
+    assert len({style.dash for style in rules}) == 3
 
 
 def seen_by(deficiency, color):
@@ -74,19 +75,20 @@ def seen_by(deficiency, color):
 
 @pytest.mark.parametrize("deficiency", ["protan", "deutan"])
 def test_hues_are_told_apart_by_colour_blind_readers(deficiency):
-    hues = sorted({color for color, _, _ in LOOKS.values()})
+    hues = sorted({style.color for style in STYLES.values()})
     seen = [seen_by(deficiency, hue) for hue in hues]
     apart = [np.linalg.norm(a - b) for k, a in enumerate(seen) for b in seen[:k]]
     assert min(apart) > 0.14  # of sqrt(3); matplotlib's first seven colours fall to 0.04
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("label", ["$x^{$", "_hidden", "a$b", "<b>&", "\\frac{"])
 def test_a_hostile_label_is_drawn_as_text(label):
     comparison = make_comparison({label: RUNS["adfs"]})
     ax = draw_comparison(comparison, axes())
     ax.figure.canvas.draw()
     assert len(ax.get_legend().get_texts()) == 1
-    assert pictures(comparison, "idealized_time")["pdf"].startswith(b"%PDF")
+    assert comparison_images(comparison, "idealized_time")["pdf"].startswith(b"%PDF")
 
 
 def test_a_run_that_blows_up_does_not_flatten_the_others():
@@ -105,7 +107,7 @@ def test_zero_and_less_leave_the_picture_but_not_the_line():
 def test_nothing_to_draw_is_an_empty_figure():
     empty = make_comparison(RUNS)
     empty.records.clear()
-    assert pictures(empty, "idealized_time")["png"].startswith(b"\x89PNG")
+    assert comparison_images(empty, "idealized_time")["png"].startswith(b"\x89PNG")
 
 
 def test_without_axes_a_figure_is_made_and_tol_and_scale_are_drawn():
@@ -117,5 +119,22 @@ def test_without_axes_a_figure_is_made_and_tol_and_scale_are_drawn():
     plt.close(ax.figure)
 
 
-def test_ticks_are_short():
-    assert [short(value) for value in (0, 20_000, 2.5e6)] == ["0", "20,000", "2.5e+06"]
+def test_an_axis_has_one_unit():
+    runs = {"adfs": [("converged", make_trace([0, 5e5, 2.5e6], [1.0, 1e-3, 1e-6]))]}
+    ax = draw_comparison(make_comparison(runs), axes())
+    assert ax.get_xlabel() == f"{AXES['idealized_time']} (millions)"
+    assert [ax.xaxis.get_major_formatter()(value) for value in (0, 5e5, 2.5e6)] == [
+        "0",
+        "0.5",
+        "2.5",
+    ]
+    ax = draw_comparison(make_comparison(RUNS), axes())
+    assert ax.xaxis.get_major_formatter()(20_000) == "20,000"
+
+
+def test_with_tol_the_axes_end_where_the_last_run_reaches_it():
+    ax = draw_comparison(make_comparison(RUNS), axes(), tol=1e-5)
+    assert 21 < ax.get_xlim()[1] < 30 < 100  # the run without an end is cut
+    assert ax.get_ylim()[0] == pytest.approx(1e-6)
+    none = draw_comparison(make_comparison(RUNS), axes(), tol=1e-9)
+    assert none.get_xlim()[1] >= 100

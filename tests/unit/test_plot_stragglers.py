@@ -6,7 +6,7 @@ import pytest
 pytest.importorskip("matplotlib")
 from matplotlib.figure import Figure
 
-from adfs.plots.stragglers import draw_slowdowns
+from adfs.study.plots.paper_plots import draw_slowdowns
 
 
 def test_points_stand_where_the_numbers_say_and_unknown_methods_are_left_out():
@@ -15,11 +15,13 @@ def test_points_stand_where_the_numbers_say_and_unknown_methods_are_left_out():
     ax = draw_slowdowns(values, ["exponential", "slow"], Figure().add_subplot(), "a title")
     lines = {line.get_label(): line for line in ax.get_lines()}
     drawn = {label: line for label, line in lines.items() if not label.startswith("_")}
-    assert set(drawn) == {"adfs", "katyusha", "l-katyusha"}
+    assert set(drawn) == {"ADFS", "Katyusha", "L-Katyusha"}
+    values = {"ADFS": values["adfs"], "Katyusha": values["katyusha"],
+              "L-Katyusha": values["l-katyusha"]}  # fmt: skip
     for label, line in drawn.items():
         np.testing.assert_array_equal(line.get_ydata(), values[label])
         assert np.abs(line.get_xdata() - [0.0, 1.0]).max() < 0.5
     faces = {label: line.get_markerfacecolor() for label, line in drawn.items()}
-    assert faces["katyusha"] != faces["l-katyusha"] == "white"
+    assert faces["Katyusha"] != faces["L-Katyusha"] == "white"
     assert [tick.get_text() for tick in ax.get_xticklabels()] == ["exponential", "slow"]
     assert ax.get_yscale() == "log"

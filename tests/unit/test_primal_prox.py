@@ -12,6 +12,7 @@ from adfs.losses import LOSSES
 from oracles import losses as literal
 from oracles import point_saga
 
+pytestmark = pytest.mark.uncompiled
 SMOOTH = [name for name, loss in LOSSES.items() if loss.smooth]
 FACTORS = [0.0, 1e-9, 0.01, 0.6, 3.0, 100.0, 1e7]
 STARTS = [0.0, -1.0, 40.0, 1e8, -1e8, 1e300]

@@ -11,6 +11,7 @@ from adfs.errors import DataError, GraphError, ParameterError
 from adfs.kernels.rows import CsrRows, DenseRows
 from adfs.losses import LOSSES
 from oracles import losses as literal
+from support import problems
 
 NAMES = list(LOSSES)
 SMOOTH = [name for name in NAMES if LOSSES[name].smooth]
@@ -24,20 +25,9 @@ STORAGE = {
 }
 
 
-def make_shards(loss, seed=0, n_features=5):
+def make_shards(loss):
     """Three shards of unequal size, with weights, a zero row and a row of weight zero."""
-    rng = np.random.default_rng(seed)
-    shards = []
-    for size in SIZES:
-        X = rng.normal(size=(size, n_features)) * (rng.random((size, n_features)) < 0.7)
-        y = np.where(rng.random(size) < 0.5, 1.0, -1.0)
-        if not LOSSES[loss].binary:
-            y = rng.normal(size=size)
-        shards.append([X, y, rng.uniform(0.2, 2.0, size)])
-    shards[0][1][:], shards[1][1][0] = shards[0][1] * 0 + 1.0, -1.0
-    shards[1][0][2] = 0.0
-    shards[2][2][3] = 0.0
-    return [tuple(shard) for shard in shards]
+    return problems.make_shards(3, loss, n_features=5, sizes=SIZES, density=0.7, dead=True)
 
 
 def make_problem(loss, storage="dense", **options):

@@ -6,10 +6,11 @@ from decimal import Decimal, localcontext
 import numpy as np
 import pytest
 
-from adfs.kernels import prox, scalar
+from adfs.kernels import loss_functions, prox
 from adfs.losses import LOSSES
 from oracles import losses as literal
 
+pytestmark = pytest.mark.uncompiled
 SMOOTH = [name for name, loss in LOSSES.items() if loss.smooth]
 NON_SMOOTH = [name for name, loss in LOSSES.items() if not loss.smooth]
 RATIOS = [1e-6, 0.01, 0.999, 1.0, 1.9, 30.0, 1e4]
@@ -112,7 +113,7 @@ def test_the_logistic_prox_has_ten_relative_digits_in_both_tails(ratio):
             for warm, known in starts(margin):
                 for b in (-1.0, 1.0):
                     c, s = prox.dual_prox(
-                        scalar.LOGISTIC, b, w, q, eta, b * u, b * warm, -b * known
+                        loss_functions.LOGISTIC, b, w, q, eta, b * u, b * warm, -b * known
                     )
                     assert abs(b * s - float(exact)) <= noise, (margin, warm, known)
                     assert abs(-b * c / w - p) <= noise * p, (margin, warm, known)
@@ -134,8 +135,29 @@ def test_the_last_steps_are_exact_to_rounding_from_as_far_as_they_are_trusted(ra
         far = 0.95 * reach / (1.0 + abs(k) * p * (1 - p) / slope)
         for start in (margin - far, margin + far):
             known = 1.0 / (1.0 + math.exp(start))
-            found, s = prox.dual_prox(scalar.LOGISTIC, 1.0, w, q, eta, u, start, -known)
+            found, s = prox.dual_prox(loss_functions.LOGISTIC, 1.0, w, q, eta, u, start, -known)
             assert abs(s - exact) <= 2e-15 + noise, (margin, start)
+            assert abs(-found - 1.0 / (1.0 + math.exp(exact))) <= 1e-15 + noise * p
+
+
+@pytest.mark.parametrize("reach", [0.1, 0.25])
+@pytest.mark.parametrize("ratio", [0.01, 0.3, 1.9])
+def test_two_steps_are_exact_although_the_remembered_p_lost_digits(ratio, reach):
+    """The second step knows by itself whether it is near enough; if not, the search goes on."""
+    w, q = 1.0, 2.3
+    eta = ratio * smoothness("logistic", w, q)
+    k = q * w - 4 * eta
+    for margin in (-2.5, -1.1, 0.2, 0.9, 2.5):
+        p = 1.0 / (1.0 + math.exp(margin))
+        u = eta * margin - k * p
+        exact = float(precise_margin(w, q, eta, u))
+        slope = eta + k * p * (1 - p)
+        noise = 1e-15 * (eta * (abs(margin) + 4) + q * w * p) / slope
+        start = margin + 0.9 * reach / (1.0 + abs(k) * p * (1 - p) / slope)
+        for lost in (-1e-3, -1e-4, 1e-4, 1e-3):
+            known = (1.0 + lost) / (1.0 + math.exp(start))
+            found, s = prox.dual_prox(loss_functions.LOGISTIC, 1.0, w, q, eta, u, start, -known)
+            assert abs(s - exact) <= 2e-15 + noise, (margin, lost)
             assert abs(-found - 1.0 / (1.0 + math.exp(exact))) <= 1e-15 + noise * p
 
 
@@ -149,7 +171,7 @@ def test_the_logistic_prox_never_runs_out_of_iterations(ratio):
         u = eta * rng.normal(0, 30) + q * w * rng.normal()
         warm = rng.choice([0.0, 1e8, -1e8, rng.normal(0, 30)])
         dual = rng.choice([0.0, literal.derivative("logistic", warm, 1.0)])
-        c, s = prox.dual_prox(scalar.LOGISTIC, 1.0, w, q, eta, u, warm, dual)
+        c, s = prox.dual_prox(loss_functions.LOGISTIC, 1.0, w, q, eta, u, warm, dual)
         residual = eta * s + (q - 4 * eta / w) * c - u
         scale = abs(eta * s) + abs((q - 4 * eta / w) * c) + abs(u)
         assert abs(residual) <= 1e-13 * scale
@@ -209,7 +231,7 @@ def test_a_margin_can_walk_out_of_a_tail_where_its_p_had_no_digits(start, ratio,
     while abs(margin) > 0.5:
         margin -= math.copysign(size, start)
         u = eta * margin - (q * w - 4 * eta) / (1.0 + math.exp(margin))
-        c, s = prox.dual_prox(scalar.LOGISTIC, 1.0, w, q, eta, u, s, c / w)
+        c, s = prox.dual_prox(loss_functions.LOGISTIC, 1.0, w, q, eta, u, s, c / w)
     assert -c == pytest.approx(1.0 / (1.0 + math.exp(margin)), rel=accuracy)
     assert s == pytest.approx(margin, rel=10 * accuracy)
 
@@ -223,7 +245,7 @@ def test_many_steps_from_one_pair_to_the_next_do_not_drift(size):
     for _ in range(20_000):
         margin = min(3.0, max(-3.0, margin + size * rng.normal()))
         u = eta * margin + (q - 4 * eta / w) * w * literal.derivative("logistic", margin, 1.0)
-        c, s = prox.dual_prox(scalar.LOGISTIC, 1.0, w, q, eta, u, s, c / w)
+        c, s = prox.dual_prox(loss_functions.LOGISTIC, 1.0, w, q, eta, u, s, c / w)
     assert c == pytest.approx(w * literal.derivative("logistic", margin, 1.0), rel=1e-12)
     assert s == pytest.approx(margin, rel=1e-12)
 

@@ -6,16 +6,15 @@ import re
 import numpy as np
 import pytest
 
-from adfs.cli import rank_timeline
-from adfs.cli.rank_timeline import chrome_trace, save_ranks, timeline_kind
-from adfs.cli.report import ranks_line, ranks_record
+from adfs.cli import files
+from adfs.cli.files import chrome_trace, save_ranks, timeline_kind
+from adfs.cli.train_output import ranks_line, ranks_record
+from adfs.engine import execution as spans_module
+from adfs.engine.execution import KINDS, Execution, Spans, account, gather_executions
 from adfs.errors import ParameterError
 from adfs.graphs.topology import Topology
 from adfs.network import Network
-from adfs.plots.ranks import COLUMNS, LOOKS, column_shares, name_of
-from adfs.runtime import spans as spans_module
-from adfs.runtime.execution import Execution, account, gather_executions
-from adfs.runtime.spans import KINDS, Spans
+from adfs.study.plots.rank_plot import AREAS, COLUMNS, column_shares, name_of
 
 
 def random_rank(rank, n_turns, seed=0, nodes=(0, 1)):
@@ -53,7 +52,7 @@ class Alone:
     rank = 0
 
     def gather(self, item):
-        from adfs.launch.envelope import pack, unpack
+        from adfs.mpi.encoding import pack, unpack
 
         return [unpack(pack(item))]
 
@@ -162,11 +161,11 @@ def axes():
 def areas(ax):
     """Filled areas by label."""
     labels = [collection.get_label() for collection in ax.collections]
-    return {kind: labels.count(f"_{kind}") for kind in LOOKS}
+    return {kind: labels.count(f"_{kind}") for kind in AREAS}
 
 
-def test_a_hundred_thousand_spans_are_one_area_a_rank_and_kind(axes, tmp_path):
-    from adfs.plots.ranks import draw_ranks
+def test_a_hundred_thousand_spans_are_one_area_per_rank_and_kind(axes, tmp_path):
+    from adfs.study.plots.rank_plot import draw_ranks
 
     ranks = [random_rank(k, 17_000, nodes=(k,)) for k in range(2)]
     assert sum(len(each.spans) for each in ranks) > 100_000
@@ -183,7 +182,7 @@ def test_a_hundred_thousand_spans_are_one_area_a_rank_and_kind(axes, tmp_path):
 
 
 def test_beside_each_rank_stand_the_shares_of_its_time(axes):
-    from adfs.plots.ranks import draw_ranks
+    from adfs.study.plots.rank_plot import draw_ranks
 
     one = Execution(
         0, [0], {"computing": 3.0, "waiting": 1.0}, spans=[("computing", 0.0, 4.0),
@@ -199,7 +198,7 @@ def test_beside_each_rank_stand_the_shares_of_its_time(axes):
 
 
 def test_a_picture_that_shows_only_the_beginning_says_so(axes):
-    from adfs.plots.ranks import draw_ranks
+    from adfs.study.plots.rank_plot import draw_ranks
 
     long = Execution(0, [0], {"computing": 9.0, "waiting": 1.0}, spans=[("computing", 0.0, 2.5)])
     draw_ranks([long], axes)
@@ -207,7 +206,7 @@ def test_a_picture_that_shows_only_the_beginning_says_so(axes):
 
 
 def test_ranks_without_spans_and_many_ranks_can_be_drawn(axes):
-    from adfs.plots.ranks import draw_ranks
+    from adfs.study.plots.rank_plot import draw_ranks
 
     draw_ranks([Execution(k, [k], dict.fromkeys(KINDS, 0.0)) for k in range(100)], axes)
     assert 20 <= len(axes.get_yticklabels()) <= 40
@@ -233,7 +232,7 @@ def test_another_suffix_is_refused():
 
 
 def test_a_trace_needs_no_matplotlib_and_a_picture_says_what_it_needs(monkeypatch):
-    monkeypatch.setattr(rank_timeline.pictures, "have_matplotlib", lambda: False)
+    monkeypatch.setattr(files, "have_matplotlib", lambda: False)
     assert timeline_kind("--timeline", "t.JSON") == "json"
     with pytest.raises(ParameterError, match=r"--timeline t\.png: pictures need matplotlib"):
         timeline_kind("--timeline", "t.png")

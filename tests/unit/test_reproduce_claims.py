@@ -8,17 +8,19 @@ import signal
 import pytest
 
 import adfs
-from adfs.reproduce import scaling, table_1
-from adfs.reproduce.factors import (
-    Case,
-    Entry,
-    late_slope,
-    late_time_per_factor_e,
-    least_time_per_factor_e,
+from adfs.study.paper import scaling, table_1
+from adfs.study.paper.bounded_times import UNKNOWN, AtLeast
+from adfs.study.paper.scaling import (
+    FAMILIES,
+    FIRST,
+    DrawnNetwork,
+    GrowthLine,
+    GrowthTime,
+    line_of,
 )
-from adfs.reproduce.growth import FAMILIES, FIRST, Line, Spot, Time, line_of
-from adfs.reproduce.order import Order
-from adfs.reproduce.rates import Sizes
+from adfs.study.paper.study_context import StudyContext
+from adfs.study.paper.table_1 import Rate, RateCase, Sizes, late_slope, time_per_factor_e
+from support.problems import gaussian_problem
 
 
 @pytest.fixture(autouse=True)
@@ -29,8 +31,7 @@ def no_data(monkeypatch, tmp_path):
 
 @pytest.fixture
 def problem():
-    X, y = adfs.generators.two_gaussians(40, 3, seed=0)
-    return adfs.Problem(adfs.partition(X, y, 4), sigma=0.5)
+    return gaussian_problem(sigma=0.5, samples=(40, 3))
 
 
 def line(*times):
@@ -39,7 +40,7 @@ def line(*times):
     Theory's time of ADFS is 200, its network's term negligible.
     """
     found = [
-        Time("adfs", Spot(FIRST, 4**k, 0), time, Sizes(4**k, 100, 0.0, 100, 10, 1e6))
+        GrowthTime("adfs", DrawnNetwork(FIRST, 4**k, 0), time, Sizes(4**k, 100, 0.0, 100, 10, 1e6))
         for k, time in enumerate(times)
     ]
     return line_of(found, "adfs", FIRST)
@@ -49,7 +50,7 @@ SINGLE = line(100.0, 250.0, 900.0, 3300.0)
 
 
 def claims(critical, *times, single=SINGLE):
-    return scaling._claims({"grid": line(*times)}, single, {"grid": critical})
+    return scaling._claims({"grid": line(*times)._replace(critical=critical)}, single)
 
 
 def test_up_to_the_critical_size_the_time_must_stay_within_a_factor_2():
@@ -73,7 +74,7 @@ def test_the_speed_up_is_theorys_up_to_one_constant():
     assert claims(None, 100, 100, 100, 100)[2].holds == "yes"  # 2.5, 9, 33
     assert claims(None, 100, 100, 100, 300)[2].holds == "no"  # 2.5, 9, 11
     assert "0.83 to 0.92" in claims(None, 100, 100, 100, 100)[2].measured
-    assert claims(None, 100, 100, single=Line({}, {}))[2].holds == "not decided"
+    assert claims(None, 100, 100, single=GrowthLine({}, {}))[2].holds == "not decided"
 
 
 def says_no_nan(text):
@@ -113,55 +114,68 @@ def test_a_size_counts_where_more_than_half_of_its_seeds_arrived():
     sizes = Sizes(4, 100, 0.0, 100, 10, 1e6)
 
     def times(*values):
-        return [Time("adfs", Spot(FIRST, 4, k), value, sizes) for k, value in enumerate(values)]
+        return [
+            GrowthTime("adfs", DrawnNetwork(FIRST, 4, k), value, sizes)
+            for k, value in enumerate(values)
+        ]
 
     assert line_of(times(3.0, None, 1.0), "adfs", FIRST).times == {4: 3.0}
-    assert line_of(times(3.0, None), "adfs", FIRST) == Line({}, {4: sizes})
+    assert line_of(times(3.0, None), "adfs", FIRST) == GrowthLine({}, {4: sizes})
 
 
 def test_without_one_nodes_time_there_is_a_report_but_no_picture(monkeypatch, tmp_path):
-    monkeypatch.setattr(scaling, "measure", lambda spot, *_: [
-        Time("adfs", spot, None if spot.n == 1 else 7.0, Sizes(spot.n, 100, 0.0, 100, 10, 1e6))
+    monkeypatch.setattr(scaling, "measure", lambda network, *_: [
+        GrowthTime("adfs", network, None if network.n == 1 else 7.0,
+                   Sizes(network.n, 100, 0.0, 100, 10, 1e6))
     ])  # fmt: skip
-    report = scaling.scaling(Order(quick=True))
+    report = scaling.scaling(StudyContext(quick=True))
     assert report.holds == "not decided"
     assert says_no_nan(str(report))
     assert {path.suffix for path in report.save(tmp_path)} == {".txt", ".json", ".csv"}
 
 
-ONE, TWO = Case("one", "grid:3x3", 10, 5.0, 1.0), Case("two", "grid:3x3", 10, 50.0, 1.0)
+ONE, TWO = RateCase("one", "grid:3x3", 10, 5.0, 1.0), RateCase("two", "grid:3x3", 10, 50.0, 1.0)
+
+
+def rate(case, method, theory, measured=None, least=None):
+    """Measured, or too slow to be measured and above ``least``, or interrupted."""
+    time = AtLeast(measured) if measured is not None else AtLeast(least, exact=False)
+    return Rate(case, method, theory, time)
 
 
 def test_a_ratio_that_wanders_is_no_constant():
-    steady = [Entry(ONE, "adfs", 10.0, 5.0), Entry(TWO, "adfs", 100.0, 190.0)]
-    wild = [Entry(ONE, "dsba", 10.0, 5.0), Entry(TWO, "dsba", 100.0, 210.0)]
+    steady = [rate(ONE, "adfs", 10.0, 5.0), rate(TWO, "adfs", 100.0, 190.0)]
+    wild = [rate(ONE, "dsba", 10.0, 5.0), rate(TWO, "dsba", 100.0, 210.0)]
     assert table_1._constant_claim(steady).holds == "yes"
     assert table_1._constant_claim(wild).holds == "no"
     assert table_1._constant_claim(steady + wild).holds == "partly"
     assert "adfs 0.5 to 1.9 and dsba 0.5 to 2.1" in table_1._constant_claim(steady + wild).measured
-    assert table_1._constant_claim([Entry(ONE, "newton", None, 5.0)]).holds == "not decided"
+    assert table_1._constant_claim([rate(ONE, "newton", None, 5.0)]).holds == "not decided"
 
 
 def test_only_clear_predictions_are_held_against_theory():
-    entries = [Entry(ONE, "adfs", 10.0, 8.0), Entry(ONE, "msda", 29.0, 4.0)]
+    entries = [rate(ONE, "adfs", 10.0, 8.0), rate(ONE, "msda", 29.0, 4.0)]
     assert table_1._order_claim(entries).holds == "not decided"  # within a factor 3
-    entries.append(Entry(ONE, "dsba", 100.0, 70.0))
+    entries.append(rate(ONE, "dsba", 100.0, 70.0))
     assert table_1._order_claim(entries).holds == "yes"
-    entries.append(Entry(TWO, "adfs", 10.0, 8.0))  # another setting: no pair
-    entries.append(Entry(ONE, "esdacd", 100.0, 5.0))
+    entries.append(rate(TWO, "adfs", 10.0, 8.0))  # another setting: no pair
+    entries.append(rate(ONE, "esdacd", 100.0, 5.0))
     claim = table_1._order_claim(entries)
     assert claim.holds == "partly"
     assert "Not so: esdacd before adfs (one)." in claim.measured
 
 
 def test_adfs_must_be_ahead_of_msda_and_dsba_everywhere():
-    ahead = [Entry(ONE, "adfs", 1.0, 8.0), Entry(ONE, "msda", 1.0, 9.0)]
+    ahead = [rate(ONE, "adfs", 1.0, 8.0), rate(ONE, "msda", 1.0, 9.0)]
     assert table_1._winner_claim(ahead).holds == "yes"
-    assert table_1._winner_claim([*ahead, Entry(ONE, "dsba", 1.0, 7.0)]).holds == "partly"
+    assert table_1._winner_claim([*ahead, rate(ONE, "dsba", 1.0, 7.0)]).holds == "partly"
 
 
-AHEAD = [Entry(ONE, "adfs", 1.0, 8.0), Entry(ONE, "msda", 1.0, 9.0)]
-TOO_SLOW, BROKEN_OFF = Entry(ONE, "dsba", 1.0, None, 40.0), Entry(ONE, "dsba", 1.0, None)
+AHEAD = [rate(ONE, "adfs", 1.0, 8.0), rate(ONE, "msda", 1.0, 9.0)]
+TOO_SLOW, BROKEN_OFF = (
+    rate(ONE, "dsba", 1.0, None, 40.0),
+    rate(ONE, "dsba", 1.0, None),
+)
 
 
 def test_too_slow_to_be_measured_is_behind():
@@ -172,37 +186,42 @@ def test_too_slow_to_be_measured_is_behind():
     remarks = table_1._remarks([*AHEAD, TOO_SLOW])
     assert remarks[-1] == "Too slow to be measured within the limit: dsba (one)."
     # A limit below ADFS's own time tells nothing, and ADFS too may be the one that was too slow.
-    assert table_1._winner_claim([AHEAD[0], TOO_SLOW._replace(least=7.0)]).holds == "not decided"
-    claim = table_1._winner_claim([AHEAD[0]._replace(measured=None, least=40.0), AHEAD[1]])
+    assert (
+        table_1._winner_claim([AHEAD[0], TOO_SLOW._replace(time=AtLeast(7.0, exact=False))]).holds
+        == "not decided"
+    )
+    claim = table_1._winner_claim([AHEAD[0]._replace(time=AtLeast(40.0, exact=False)), AHEAD[1]])
     assert claim.holds == "no"
     assert "ADFS was too slow to be measured and msda was not (one)" in claim.measured
 
 
 def test_broken_off_has_no_vote():
-    behind = [AHEAD[0], AHEAD[1]._replace(measured=7.0)]
+    behind = [AHEAD[0], AHEAD[1]._replace(time=AtLeast(7.0))]
     claim = table_1._winner_claim([*behind, BROKEN_OFF])
     assert claim.holds == "no"  # not "partly"
     assert "dsba" not in claim.measured
     assert says_no_nan(claim.measured)
     remarks = table_1._remarks([*behind, BROKEN_OFF])
-    assert remarks[-1] == "Broken off, and left out of the verdicts: dsba (one)."
-    for entries in ([AHEAD[0], BROKEN_OFF], [AHEAD[0]._replace(measured=None), AHEAD[1]], []):
+    assert remarks[-1] == "Interrupted, and left out of the verdicts: dsba (one)."
+    for entries in ([AHEAD[0], BROKEN_OFF], [AHEAD[0]._replace(time=UNKNOWN), AHEAD[1]], []):
         claim = table_1._winner_claim(entries)
         assert claim.holds == "not decided"
         assert claim.measured.startswith("Not decided: ")
 
 
 def test_the_order_of_methods_counts_too_slow_and_leaves_out_broken_off():
-    fast, slow = Entry(ONE, "adfs", 10.0, 8.0), Entry(ONE, "dsba", 100.0, None)
+    fast, slow = rate(ONE, "adfs", 10.0, 8.0), rate(ONE, "dsba", 100.0, None)
     assert table_1._order_claim([fast, slow]).holds == "not decided"
     assert table_1._order_claim([fast, slow]).measured.startswith("Not decided: ")
-    assert table_1._order_claim([fast, slow._replace(least=40.0)]).holds == "yes"
-    late = fast._replace(measured=None, least=40.0)
-    assert table_1._order_claim([late, slow._replace(measured=9.0)]).holds == "no"
+    assert (
+        table_1._order_claim([fast, slow._replace(time=AtLeast(40.0, exact=False))]).holds == "yes"
+    )
+    late = fast._replace(time=AtLeast(40.0, exact=False))
+    assert table_1._order_claim([late, slow._replace(time=AtLeast(9.0))]).holds == "no"
 
 
 def test_tables_have_a_gap_where_a_method_was_not_run():
-    entries = [*AHEAD, TOO_SLOW, Entry(TWO, "adfs", 2.0, None)]
+    entries = [*AHEAD, TOO_SLOW, rate(TWO, "adfs", 2.0, None)]
     theory, measured, every = table_1._tables(entries)
     assert [row[2:] for row in theory.rows] == [(1.0, None), (1.0, None), (1.0, 2.0)]
     assert measured.rows[2] == ("dsba", "> 40", None)
@@ -212,9 +231,9 @@ def test_tables_have_a_gap_where_a_method_was_not_run():
 
 @pytest.mark.parametrize("function", [scaling.scaling, table_1.table_1])
 def test_a_report_of_nothing_claims_nothing(function, tmp_path):
-    order = Order(quick=True)
-    order.interrupts.received = signal.SIGINT
-    report = function(order)
+    context = StudyContext(quick=True)
+    context.interrupts.received = signal.SIGINT
+    report = function(context)
     assert report.interrupted
     assert {claim.holds for claim in report.claims} == {"not decided"}
     assert {path.suffix for path in report.save(tmp_path)} == {".txt", ".json", ".csv"}
@@ -223,43 +242,42 @@ def test_a_report_of_nothing_claims_nothing(function, tmp_path):
 def test_a_run_that_a_signal_broke_off_has_no_late_slope(problem):
     found = adfs.compare(problem, ["adfs"], tol=1e-8, seeds=2)
     times = [late_slope(curve) for curve in found.curves("adfs")]
-    assert late_time_per_factor_e(found, "adfs") == pytest.approx(sum(times) / 2)
+    assert time_per_factor_e(found, "adfs").known == pytest.approx(sum(times) / 2)
     cut = [found.records[0], dataclasses.replace(found.records[1], status="interrupted")]
     found = dataclasses.replace(found, records=cut)
-    assert late_time_per_factor_e(found, "adfs") == times[0]
+    assert time_per_factor_e(found, "adfs") == (times[0], True)
     found = dataclasses.replace(found, records=cut[1:], clock_limit=60.0)
-    assert late_time_per_factor_e(found, "adfs") is None
-    assert least_time_per_factor_e(found, "adfs") is None  # broken off tells no bound
+    assert time_per_factor_e(found, "adfs") == UNKNOWN  # interrupted: not even a bound
 
 
 def test_a_run_that_hardly_falls_within_the_limit_has_a_least_time(problem):
     slow = adfs.compare(problem, ["adfs"], tol=1e-8, clock_limit=2.0)
     curve = slow.curves("adfs")[0]
     factors = math.log(curve.error[0] / curve.error[-1])
-    assert late_time_per_factor_e(slow, "adfs") is None
-    assert least_time_per_factor_e(slow, "adfs") == 1.0 < curve.x[-1] / factors
+    assert time_per_factor_e(slow, "adfs") == (1.0, False)
+    assert curve.x[-1] / factors > 1.0
     quick = adfs.compare(problem, ["adfs"], tol=1e-8)
-    assert least_time_per_factor_e(quick, "adfs") is None
+    assert time_per_factor_e(quick, "adfs").exact
 
 
 def test_a_signal_noted_before_lets_no_run_start(problem, tmp_path):
     for jobs in (1, 2):
-        order = Order(jobs=jobs, folder=tmp_path)
-        order.interrupts.received = signal.SIGTERM
-        found = order.compare(problem, ["adfs", "msda"], "here")
+        context = StudyContext(jobs=jobs, folder=tmp_path)
+        context.interrupts.received = signal.SIGTERM
+        found = context.compare(problem, ["adfs", "msda"], "here")
         assert found.interrupted
         assert (found.records, found.signal) == ([], signal.SIGTERM)
-    complete = Order(folder=tmp_path).compare(problem, ["adfs", "msda"], "here")
+    complete = StudyContext(folder=tmp_path).compare(problem, ["adfs", "msda"], "here")
     assert not complete.interrupted
-    kept = order.compare(problem, ["adfs", "msda"], "here")  # nothing left to run
+    kept = context.compare(problem, ["adfs", "msda"], "here")  # nothing left to run
     assert [record.reused for record in kept.records] == [True, True]
 
 
 def test_the_first_sentence_says_where_the_data_are_from():
     for function in (scaling.scaling, table_1.table_1):
-        order = Order(quick=True)
-        order.interrupts.received = signal.SIGINT
-        first = function(order).setting[0]
+        context = StudyContext(quick=True)
+        context.interrupts.received = signal.SIGINT
+        first = function(context).setting[0]
         assert first.startswith("Data: generated rows that look like Higgs (")
         assert "higgs is not on disk" in first
 
@@ -267,10 +285,10 @@ def test_the_first_sentence_says_where_the_data_are_from():
 def test_a_study_broken_off_tells_what_was_finished(tmp_path):
     def stop_when_a_tenth_is_done(share):
         if share > 0.1:
-            order.interrupts.received = signal.SIGINT
+            context.interrupts.received = signal.SIGINT
 
-    order = Order(quick=True, progress=stop_when_a_tenth_is_done)
-    report = scaling.scaling(order)
+    context = StudyContext(quick=True, progress=stop_when_a_tenth_is_done)
+    report = scaling.scaling(context)
     sizes = {row[1] for row in report.tables[0].rows}
     assert report.interrupted
     assert {1, 4} <= sizes < {1, 4, 16, 64, math.inf}

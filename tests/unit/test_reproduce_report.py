@@ -1,4 +1,4 @@
-"""Reports, orders, samples and yardsticks: what every reproduction stands on."""
+"""Reports, contexts, samples and yardsticks: what every reproduction stands on."""
 
 import csv
 import json
@@ -11,22 +11,20 @@ import numpy as np
 import pytest
 
 import adfs
-from adfs.algorithms.base import REGISTRY, Setting
-from adfs.bench.curves import Curve
+from adfs.algorithms.base import REGISTRY, MethodSetting
+from adfs.engine.interrupts import Interrupts
+from adfs.engine.stopping import Stopping
 from adfs.errors import DataError, ParameterError
-from adfs.plots.rates import draw_rates
-from adfs.plots.scaling import draw_scaling
-from adfs.reproduce import samples, words
-from adfs.reproduce.catalogue import CATALOGUE, names_of
-from adfs.reproduce.factors import late_slope
-from adfs.reproduce.growth import FAMILIES, QUICK, critical_size
-from adfs.reproduce.order import Order
-from adfs.reproduce.rates import TABLE_1, Sizes
-from adfs.reproduce.report import Claim, Picture, Report, Table, verdict
-from adfs.reproduce.yardstick import draw_network, time_to
-from adfs.runtime.signals import Interrupts
-from adfs.runtime.solve import Options, run
-from adfs.runtime.stopping import Stopping
+from adfs.solver import RunOptions, run
+from adfs.study.convergence_curves import Curve
+from adfs.study.paper import paper_report, samples
+from adfs.study.paper.catalogue import CATALOGUE, names_of
+from adfs.study.paper.large_networks import draw_network, time_to
+from adfs.study.paper.paper_report import Claim, Picture, Report, ResultTable, verdict
+from adfs.study.paper.scaling import FAMILIES, QUICK, critical_size
+from adfs.study.paper.study_context import StudyContext
+from adfs.study.paper.table_1 import TABLE_1, Sizes, late_slope
+from adfs.study.plots.paper_plots import draw_rates, draw_scaling
 
 
 @pytest.mark.parametrize(
@@ -40,8 +38,8 @@ def test_a_verdict_is_what_the_cases_say(cases, word):
 def make_report(**changes):
     claims = [Claim("it is small", "it is 3", verdict([True])), Claim("red", "blue", "no")]
     rows = [("a", 1234, 0.123456, None, True), ("bb", 7, math.nan, 5e9, False)]
-    table = Table("numbers", "Numbers", ("name", "n", "x", "y", "ok"), rows)
-    hidden = Table("hidden", "Hidden", ("z",), [(np.float64(1.5),), (math.inf,)], shown=False)
+    table = ResultTable("numbers", "Numbers", ("name", "n", "x", "y", "ok"), rows)
+    hidden = ResultTable("hidden", "Hidden", ("z",), [(np.float64(1.5),), (math.inf,)], shown=False)
     given = {"remarks": ["as expected"], **changes}
     return Report("thing", "A thing", ["In a setting."], claims, [table, hidden], **given)
 
@@ -64,7 +62,7 @@ def test_long_sentences_are_broken_beside_their_heading():
     text = str(Claim("word " * 40, "short", "yes")).splitlines()
     assert text[0].startswith("The paper:  word")
     assert text[1].startswith("            word")
-    assert max(map(len, text)) <= words.WIDTH
+    assert max(map(len, text)) <= paper_report.WIDTH
 
 
 def test_a_saved_report_is_whole_in_every_format(tmp_path):
@@ -102,14 +100,14 @@ def test_work_is_done_in_several_threads_and_told_in_order():
         meeting.wait()  # passes only if two items are worked on at a time
         return item * item
 
-    order = Order(jobs=2, progress=shares.append)
-    assert order.map(work, [1, 2, 3, 4], [1.0, 1.0, 1.0, 1.0]) == [1, 4, 9, 16]
+    context = StudyContext(jobs=2, progress=shares.append)
+    assert context.map(work, [1, 2, 3, 4], [1.0, 1.0, 1.0, 1.0]) == [1, 4, 9, 16]
     assert sorted(shares) == [0.25, 0.5, 0.75, 1.0]
 
 
 def test_a_signal_keeps_what_is_finished_and_begins_nothing_more():
     with Interrupts((signal.SIGINT,)) as interrupts:
-        order, begun = Order(jobs=1, interrupts=interrupts), []
+        context, begun = StudyContext(jobs=1, interrupts=interrupts), []
 
         def work(item):
             begun.append(item)
@@ -118,9 +116,9 @@ def test_a_signal_keeps_what_is_finished_and_begins_nothing_more():
                 return None
             return item
 
-        assert order.map(work, [1, 2, 3, 4, 5], [1.0] * 5) == [1, 2]
+        assert context.map(work, [1, 2, 3, 4, 5], [1.0] * 5) == [1, 2]
         assert begun == [1, 2, 3]
-        assert order.interrupted
+        assert context.interrupted
 
 
 def test_every_name_of_the_catalogue_leads_to_a_function():
@@ -136,11 +134,11 @@ def test_names_that_need_data_refuse_without_it(monkeypatch, tmp_path):
     with pytest.raises(DataError, match="figure-3a needs the data set higgs, which is not on d"):
         samples.require("figure-3a", ("higgs",))
     pool = samples.higgs()
-    assert "generated" in pool.words
+    assert "generated" in pool.source
     assert pool.X.shape == (samples.ROWS, 28)
     (tmp_path / "HIGGS.57594").write_text("1 1:1\n-1 28:2\n")
     samples.require("figure-3a", ("higgs",))
-    assert samples.higgs().words == "higgs, 2 rows of HIGGS.57594"
+    assert samples.higgs().source == "higgs, 2 rows of HIGGS.57594"
 
 
 def small_network(topology, seed=0):
@@ -171,10 +169,10 @@ def test_time_to_an_error_agrees_with_a_dense_curve(name):
     network = small_network(adfs.Topology.ring(4))
     network.problem.optimum()
     tol = 1e-5
-    found = time_to(network, REGISTRY[name](network.problem, Setting()), tol, Interrupts())
+    found = time_to(network, REGISTRY[name](network.problem, MethodSetting()), tol, Interrupts())
     stopping = Stopping(tol / 100, measure="suboptimality")
-    options = Options(evaluate_every=1)
-    trace = run(network.problem, name, Setting(), stopping, options, Interrupts()).trace
+    options = RunOptions(evaluate_every=1)
+    trace = run(network.problem, name, MethodSetting(), stopping, options, Interrupts()).trace
     time, error = (np.array(trace[column]) for column in ("idealized_time", "suboptimality"))
     # The curve is not smooth: the time is right if around it the error is the one asked for.
     assert time[error > 10 * tol].max() < found < time[error > tol / 10].max() + 1
@@ -183,7 +181,10 @@ def test_time_to_an_error_agrees_with_a_dense_curve(name):
 def test_a_run_that_was_interrupted_has_no_time():
     network, interrupts = small_network(adfs.Topology.ring(4)), Interrupts()
     interrupts.received = signal.SIGINT
-    assert time_to(network, REGISTRY["adfs"](network.problem, Setting()), 1e-5, interrupts) is None
+    assert (
+        time_to(network, REGISTRY["adfs"](network.problem, MethodSetting()), 1e-5, interrupts)
+        is None
+    )
 
 
 SIZES = Sizes(n=9, m=100, tau=5, kappa_s=400, kappa_b=144, gamma=0.25)
@@ -246,7 +247,7 @@ def test_scaling_and_rates_are_drawn_where_they_are():
     lines = {line.get_label(): line.get_xydata().tolist() for line in ax.lines}
     assert lines["ADFS, grid"] == [[1, 10.0], [4, 12.0]]
     assert [text.get_text() for text in ax.texts] == [
-        "twice one node's time", "critical size of the grid: 3",
+        "twice the time of one node", "critical size of the grid: 3",
     ]  # fmt: skip
     ax = draw_rates({"adfs": [(200.0, 90.0), (100.0, 50.0)]}, Figure().add_subplot())
     assert ax.lines[0].get_xydata().tolist() == [[100.0, 50.0], [200.0, 90.0]]

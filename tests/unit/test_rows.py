@@ -3,42 +3,43 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from numba import njit
 
+from adfs.data.shards import as_rows
 from adfs.kernels import rows as kernel
+from adfs.kernels.compiled import njit
 from adfs.kernels.edge import multiply_out
 from adfs.kernels.lazy import decay_table, power
-from adfs.problems.shards import as_rows
 
+pytestmark = pytest.mark.uncompiled
 WIDTHS = [1, 2, 3, 4, 5, 7, 8, 9, 28, 131]
 
 
-@njit
+@njit(cache=True)
 def run_dot(rows, row, a):
     return kernel.dot(rows, row, a)
 
 
-@njit
+@njit(cache=True)
 def run_axpy(rows, row, alpha, a):
     kernel.axpy(rows, row, alpha, a)
 
 
-@njit
+@njit(cache=True)
 def run_norm2(rows, row):
     return kernel.norm2(rows, row)
 
 
-@njit
+@njit(cache=True)
 def run_two_dots(rows, row, pairs, node):
     return kernel.two_dots(rows, row, pairs, node)
 
 
-@njit
+@njit(cache=True)
 def run_two_axpys(rows, row, alpha, beta, pairs, node):
     kernel.two_axpys(rows, row, alpha, beta, pairs, node)
 
 
-@njit
+@njit(cache=True)
 def run_prefetch(rows, row):
     kernel.prefetch_row(rows, row)
 

@@ -11,14 +11,15 @@ import pytest
 
 import adfs
 from adfs.algorithms.base import REGISTRY, get_algorithm
-from adfs.bench import folder as folders
-from adfs.bench.compare import UnsavedWarning
-from adfs.bench.comparison import RunRecord
-from adfs.bench.identity import digest, fingerprint
+from adfs.engine import trace as traces
+from adfs.engine.trace import COLUMNS
 from adfs.errors import DataError
-from adfs.runtime import trace as traces
-from adfs.runtime.trace import COLUMNS
-from comparisons_for_tests import bits, counted, idle, interrupt, make_trace, small_problem
+from adfs.study import run_folder as folders
+from adfs.study.compare import UnsavedWarning
+from adfs.study.comparison import RunRecord
+from adfs.study.run_folder import fingerprint, run_digest
+from support.comparisons import bits, counted, idle, interrupt, make_trace
+from support.problems import gaussian_problem
 
 NAMES = ["adfs:exact", "counted"]
 FILES = {
@@ -33,7 +34,7 @@ FILES = {
 
 @pytest.fixture(scope="module")
 def problem():
-    return small_problem()
+    return gaussian_problem()
 
 
 @pytest.fixture
@@ -45,7 +46,7 @@ def pictures():
 def quick(request, monkeypatch):
     if "pictures" not in request.fixturenames:
         monkeypatch.setattr(
-            folders, "pictures", lambda *_: dict.fromkeys(("png", "pdf"), b"picture")
+            folders, "comparison_images", lambda *_: dict.fromkeys(("png", "pdf"), b"picture")
         )
 
 
@@ -108,7 +109,7 @@ def test_each_run_is_a_trace_and_a_summary(calls, again, tmp_path):
         assert (kept["label"], kept["seed"]) == (record.label, record.seed)
         assert (kept["status"], kept["parameters"]) == ("converged", record.parameters)
         assert kept["setup_time"] == record.setup_time > 0
-        assert path.stem.endswith(digest(summary["identity"]))
+        assert path.stem.endswith(run_digest(summary["identity"]))
 
 
 def test_a_finished_run_is_not_computed_again(calls, again):
@@ -124,20 +125,12 @@ def test_a_finished_run_is_not_computed_again(calls, again):
     assert str(second) == str(first)
 
 
-def test_the_proven_rate_is_remembered_and_old_runs_without_it_run_again(again, tmp_path, calls):
-    first = again(seeds=1)
-    rates = [run.proven_rate for run in first.records]
+def test_the_proven_rate_is_kept_with_a_run(again, calls):
+    rates = [run.proven_rate for run in again(seeds=1).records]
     assert all(0.0 < rate < 1.0 for rate in rates)
-    assert [run.proven_rate for run in again(seeds=1).records] == rates
-    for path in run_files(tmp_path, ".json"):
-        summary = json.loads(path.read_text())
-        del summary["record"]["proven_rate"]
-        content = path.with_suffix(".csv").read_bytes()
-        old = folders._summary_of(summary["record"], summary["identity"], content)
-        path.write_text(json.dumps(old))
     second = again(seeds=1)
-    assert calls == [0, 0]
-    assert [(run.reused, run.proven_rate) for run in second.records] == [(False, r) for r in rates]
+    assert [(run.reused, run.proven_rate) for run in second.records] == [(True, r) for r in rates]
+    assert [run["proven_rate"] for run in second.to_dict()["runs"]] == rates
 
 
 def test_that_wall_times_are_not_clean_is_remembered(calls, again):
@@ -177,8 +170,8 @@ def test_an_identity_holds_all_that_a_run_depends_on(calls, again, tmp_path):
         "problem", "algorithm", "rule", "seed", "tau", "clock", "delays", "tol", "clock_limit",
         "time_limit", "max_iter", "adfs",
     }  # fmt: skip
-    names = {digest({**summary["identity"], name: "other"}) for name in summary["identity"]}
-    assert len(names | {digest(summary["identity"])}) == 13
+    names = {run_digest({**summary["identity"], name: "other"}) for name in summary["identity"]}
+    assert len(names | {run_digest(summary["identity"])}) == 13
 
 
 def test_another_version_of_adfs_runs_again(calls, again, monkeypatch):
@@ -192,8 +185,8 @@ def test_another_version_of_adfs_runs_again(calls, again, monkeypatch):
     ("change", "word"),
     [({"tau": 6.0}, "tau"), ({"clock": "rendezvous"}, "clock"),
      ({"delays": adfs.Delays(tau=5.0, law="exponential")}, "delays"),
-     ({"problem": small_problem(seed=1)}, "problem"), ({"problem": small_problem(sigma=0.4)},
-     "problem"), ({"problem": small_problem(graph="star:4")}, "problem")],
+     ({"problem": gaussian_problem(seed=1)}, "problem"), ({"problem": gaussian_problem(sigma=0.4)},
+     "problem"), ({"problem": gaussian_problem(graph="star:4")}, "problem")],
 )  # fmt: skip
 def test_a_folder_of_another_comparison_is_refused_and_stays_as_it_is(
     calls, again, tmp_path, change, word

@@ -8,8 +8,9 @@ import adfs
 from adfs.errors import ParameterError
 from adfs.kernels import sampling
 from adfs.randomness import stream_key, stream_keys
-from adfs.schedule.law import Drawer, alias_table
+from adfs.schedule.sampling_law import Drawer, alias_table
 
+pytestmark = pytest.mark.uncompiled
 # Published outputs of SplitMix64 with seed 1234567 (the reference C code's test vector).
 SPLITMIX64 = [
     6457827717110365317,

@@ -7,12 +7,12 @@ import pytest
 import scipy.sparse as sp
 
 import adfs
+from adfs.agreement import Alone
+from adfs.data.labels import classes_of, encode
+from adfs.data.shards import as_rows, join_shards, slice_rows
 from adfs.errors import DataError
 from adfs.kernels.rows import CsrRows, DenseRows
 from adfs.losses import LOSSES
-from adfs.network import Network
-from adfs.problems.labels import classes_of, encode
-from adfs.problems.shards import as_rows, join_shards, slice_rows
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(40, 6))
@@ -156,22 +156,22 @@ WRONG = [
     ([], "There are no shards; a problem needs at least one node"),
     ([X], "The shard of node 0 must be (X, y) or (X, y, weights), not ndarray."),
     ([(X, Y), (X,)], "The shard of node 1 must be (X, y) or (X, y, weights), not tuple."),
-    ([(X, Y[:7])], "has 40 rows but labels of shape (7,); give one label a row."),
-    ([(X, Y[:, None])], "has 40 rows but labels of shape (40, 1)"),
-    ([(X, Y), (X[:0], Y[:0])], "The shard of node 1 is empty (zero samples)"),
-    ([(X[0], Y[:6])], "must be two-dimensional, not of shape (6,)."),
-    ([(X[:, :0], Y)], "has no features; give at least one column."),
-    ([(X.astype(complex), Y)], "has features of type complex128; give real numbers."),
-    ([(X.astype(str), Y)], "give real numbers."),
+    ([(X, Y[:7])], "one entry per row, 40 in all, but has shape (7,)"),
+    ([(X, Y[:, None])], "one entry per row, 40 in all, but has shape (40, 1)"),
+    ([(X, Y), (X[:0], Y[:0])], "The shard of node 1: X must have at least one row and one feature"),
+    ([(X[0], Y[:6])], "must have two dimensions, rows and features, not shape (6,)"),
+    ([(X[:, :0], Y)], "X must have at least one row and one feature"),
+    ([(X.astype(complex), Y)], "X must hold real numbers, not complex128; convert it."),
+    ([(X.astype(str), Y)], "must hold real numbers, not <U"),
     ([([[1.0, 2.0], [3.0]], Y[:2])], "is not a rectangular array"),
-    ([(NAN, Y)], "The shard of node 0 has a NaN or an infinity; remove or repair its row."),
-    ([(S, Y), (INF, Y)], "The shard of node 1 has a NaN or an infinity"),
-    ([(X, np.where(Y > 0, np.inf, 0))], "has a label that is NaN or infinite"),
-    ([(X, np.where(Y > 0, np.nan, 0))], "has a label that is NaN or infinite"),
-    ([(X, Y, np.ones(39))], "has 40 rows but weights of shape (39,)."),
-    ([(X, Y, -np.ones(40))], "has the sample weight -1.0; weights are finite and >= 0."),
-    ([(X, Y, np.full(40, np.nan))], "has the sample weight nan;"),
-    ([(X, Y, ["heavy"] * 40)], "has weights that are not numbers"),
+    ([(NAN, Y)], "The shard of node 0: X must be finite, but holds NaN or infinity; remove"),
+    ([(S, Y), (INF, Y)], "The shard of node 1: X must be finite"),
+    ([(X, np.where(Y > 0, np.inf, 0))], "y must be finite, but holds NaN or infinity"),
+    ([(X, np.where(Y > 0, np.nan, 0))], "y must be finite, but holds NaN or infinity"),
+    ([(X, Y, np.ones(39))], "weights must be one-dimensional with one entry per row, 40 in all"),
+    ([(X, Y, -np.ones(40))], "weights must be >= 0, but one is -1.0; remove"),
+    ([(X, Y, np.full(40, np.nan))], "weights must be finite"),
+    ([(X, Y, ["heavy"] * 40)], "weights must hold real numbers"),
     ([(X, Y), (X[:, :5], Y)], "The shard of node 1 has 5 features but that of node 0 has 6;"),
 ]
 
@@ -187,7 +187,7 @@ def test_a_single_bad_number_is_found_in_every_block_of_a_large_array():
     for row in range(3):
         bad = large.copy()
         bad[row, -1] = np.nan
-        with pytest.raises(DataError, match="has a NaN or an infinity"):
+        with pytest.raises(DataError, match="must be finite, but holds NaN or infinity"):
             as_rows(bad)
 
 
@@ -197,7 +197,7 @@ def test_a_single_bad_number_is_found_in_every_block_of_a_large_array():
 )
 def test_any_two_values_are_classes_and_the_larger_is_coded_1(low, high):
     targets = np.array([low, high, high, low])
-    classes = classes_of(targets, LOSSES["logistic"], Network(adfs.Topology.single()))
+    classes = classes_of(targets, LOSSES["logistic"], Alone())
     labels = encode(targets, LOSSES["logistic"], classes)
     assert sorted([low, high]) == classes.tolist()
     assert labels.tolist() == [1.0 if value == max(low, high) else -1.0 for value in targets]
@@ -206,7 +206,7 @@ def test_any_two_values_are_classes_and_the_larger_is_coded_1(low, high):
 
 def test_words_as_objects_are_classes():
     targets = np.array(["no", "yes", "no"], dtype=object)
-    classes = classes_of(targets, LOSSES["hinge"], Network(adfs.Topology.single()))
+    classes = classes_of(targets, LOSSES["hinge"], Alone())
     labels = encode(targets, LOSSES["hinge"], classes)
     assert labels.tolist() == [-1.0, 1.0, -1.0]
     assert list(classes) == ["no", "yes"]

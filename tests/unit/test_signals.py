@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from adfs.runtime.signals import Interrupts
+from adfs.engine.interrupts import Interrupts
 
 
 def send(number):

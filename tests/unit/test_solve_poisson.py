@@ -1,5 +1,7 @@
 """`solve` under the Poisson schedule: certified models, what is counted, what is refused."""
 
+import functools
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -7,12 +9,12 @@ import scipy.sparse as sp
 import adfs
 from adfs.algorithms.base import SCHEDULES
 from adfs.errors import ParameterError
-from adfs.runtime.model import Model
+from adfs.model import Model
 from adfs.schedule.clock import Clock
 from adfs.schedule.delays import Delays
 from adfs.schedule.events import Events
 from adfs.schedule.poisson import PoissonSource
-from problems_for_tests import make_case, stored_as
+from support.problems import gaussian_problem, make_case, stored_as
 
 TOL = {"logistic": 1e-9, "squared": 1e-9, "hinge": 1e-5}
 
@@ -22,18 +24,14 @@ def solve(problem, schedule="poisson", **options):
     return adfs.solve(problem, schedule=schedule, **({"parameters": rule} | options))
 
 
-def make_problem(loss="logistic", graph="grid:2x2", convert=np.asarray, seed=0):
-    X, y = adfs.generators.two_gaussians(80, 4, seed=seed)
-    topology = adfs.Topology.parse(graph)
-    shards = adfs.partition(convert(X), y, topology.n_nodes)
-    return adfs.Problem(shards, loss, sigma=0.3, topology=topology)
+make_problem = functools.partial(gaussian_problem, samples=(80, 4))
 
 
 @pytest.mark.parametrize("convert", [np.asarray, sp.csr_matrix])
 @pytest.mark.parametrize("graph", ["single", "grid:2x2", "star:5"])
 @pytest.mark.parametrize("loss", TOL)
 def test_it_reaches_tol_and_its_certificate_holds(loss, graph, convert):
-    problem = make_problem(loss, graph, convert)
+    problem = make_problem(graph, loss, convert=convert)
     result = solve(problem, tol=TOL[loss])
     best = problem.optimum()
     assert result.status == "converged"
@@ -57,7 +55,7 @@ def test_iterations_are_events_not_units_of_time():
 
 @pytest.mark.parametrize("loss", ["logistic", "hinge"])
 def test_looks_between_change_no_bit(loss):
-    problem = make_problem(loss)
+    problem = make_problem(loss=loss)
     rough, fine = (solve(problem, max_iter=3000, tol=1e-30, evaluate_every=n) for n in (3000, 37))
     assert rough.thetas.tobytes() == fine.thetas.tobytes()
     assert rough.idealized_time == fine.idealized_time

@@ -6,7 +6,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from adfs.graphs.levels import find_levels
+from adfs.graphs.distances import find_levels
 from adfs.graphs.spectrum import narrow_spectrum, small_spectrum, wide_spectrum
 from adfs.graphs.topology import Topology
 
@@ -201,6 +201,7 @@ def test_a_spectrum_is_computed_once_read_only_and_short_in_print():
     assert repr(graph.spectrum) == "Spectrum(lambda_min=1, lambda_max=5, gamma=0.2)"
 
 
+@pytest.mark.slow
 def test_bits_do_not_depend_on_the_number_of_threads():
     code = (
         "from adfs.graphs.topology import Topology\n"

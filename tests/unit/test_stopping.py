@@ -4,8 +4,8 @@ import math
 
 import pytest
 
+from adfs.engine.stopping import MEASURES, STATUSES, Spent, Stopping
 from adfs.errors import ParameterError
-from adfs.runtime.stopping import MEASURES, STATUSES, Spent, Stopping
 
 
 def verdict(
@@ -75,26 +75,26 @@ def test_a_start_that_is_no_number_has_no_budget(first):
 
 @pytest.mark.parametrize("tol", [0.0, -1e-6, math.nan, math.inf])
 def test_a_tolerance_out_of_range_is_refused(tol):
-    with pytest.raises(ParameterError, match=r"must be > 0: it is the relative duality gap"):
+    with pytest.raises(ParameterError, match=r"must be .* > 0; it is the relative duality gap"):
         Stopping(tol=tol)
-    with pytest.raises(ParameterError, match=r"must be > 0: it is the relative suboptimality at"):
+    with pytest.raises(ParameterError, match=r"must be .* > 0; it is the relative suboptimality"):
         Stopping(tol=tol, measure="suboptimality")
 
 
 @pytest.mark.parametrize("max_iter", [-1, 10.5, math.nan, math.inf])
 def test_a_number_of_iterations_out_of_range_is_refused(max_iter):
-    with pytest.raises(ParameterError, match="must be a whole number >= 0, or None for no limit"):
+    with pytest.raises(ParameterError, match="must be a whole number >= 0; leave it out"):
         Stopping(max_iter=max_iter)
 
 
 @pytest.mark.parametrize("time_limit", [0.0, -3.0, math.nan])
 def test_a_time_limit_out_of_range_is_refused(time_limit):
-    with pytest.raises(ParameterError, match="s must be > 0, or None"):
+    with pytest.raises(ParameterError, match=r"must be .* > 0; leave it out"):
         Stopping(time_limit=time_limit)
 
 
 def test_limits_out_of_range_cannot_be_built():
-    with pytest.raises(ParameterError, match=r"clock_limit=0 must be > 0 .*or None"):
+    with pytest.raises(ParameterError, match=r"clock_limit=0 must be .* > 0; leave it out"):
         Stopping(clock_limit=0.0)
     with pytest.raises(ParameterError, match=r"measure='error' is unknown; choose one of dual"):
         Stopping(measure="error")

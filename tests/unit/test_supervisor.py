@@ -11,19 +11,20 @@ from pathlib import Path
 
 import pytest
 
-from adfs.launch.casualty import Facts, sentence
-from adfs.launch.launcher import PAUSE
+from adfs.mpi.failure_message import RankFacts, failure_message
+from adfs.mpi.launcher import PAUSE
 
+pytestmark = pytest.mark.slow  # starts processes
 SUPERVISOR = """
 import sys
-from adfs.launch.supervisor import Supervisor
+from adfs.mpi.supervisor import Supervisor
 sys.exit(Supervisor([sys.executable, "-c", sys.argv[1]]).run())
 """
 CHILD = """
 import os, signal, sys, time
-from adfs.launch.watch import Watch
-with Watch() as watch:
-    watch.tell(rank=1, size=3, nodes=[2, 3], peers={0: [0, 1], 2: [5]}, timeout=TIMEOUT,
+from adfs.mpi.supervisor import SupervisorLink
+with SupervisorLink() as link:
+    link.report(rank=1, size=3, nodes=[2, 3], peers={0: [0, 1], 2: [5]}, timeout=TIMEOUT,
                resumable=True)
     print("ready", os.getpid(), os.getppid(), flush=True)
     BODY
@@ -136,7 +137,7 @@ def test_an_error_that_nobody_foresaw_shows_its_traceback_and_then_the_rank(job)
     "error", ["DataError('bad row')", "FileNotFoundError('x')", "Interrupted(15)"]
 )
 def test_an_error_that_the_command_line_explains_is_a_normal_end(job, error):
-    imports = "from adfs.errors import DataError; from adfs.cli.signals import Interrupted"
+    imports = "from adfs.errors import DataError; from adfs.cli.early_signals import Interrupted"
     body = f"{imports}; raise {error}"
     assert "wait for it" not in job(body).end()[2]
 
@@ -214,15 +215,17 @@ def test_a_rank_whose_supervisor_is_killed_says_so_and_leaves(job):
     os.kill(started.supervisor, signal.SIGKILL)
     code, _, error = started.end()
     assert code == -signal.SIGKILL
-    assert error == LOST.format("has lost its supervisor (the process that mpiexec started)")
+    assert error == LOST.format(
+        "stopped: its supervisor (the process that mpiexec started) has ended"
+    )
     assert is_gone(started.child)
 
 
-def test_a_rank_that_has_said_goodbye_leaves_its_dead_supervisor_in_silence(job):
-    started = job(f"watch.bye(); print('bye', flush=True); {SLEEP}").ready()
+def test_a_rank_that_has_finished_still_reports_the_end_of_its_supervisor(job):
+    started = job(f"link.finish(); print('bye', flush=True); {SLEEP}").ready()
     assert started.process.stdout.readline() == "bye\n"
     os.kill(started.supervisor, signal.SIGKILL)
-    assert started.end()[2] == ""
+    assert "its supervisor (the process that mpiexec started) has ended" in started.end()[2]
     assert is_gone(started.child)
 
 
@@ -238,7 +241,7 @@ def test_nothing_is_left_when_mpiexec_is_killed():
     ) as mpiexec:  # fmt: skip
         child, supervisor = map(int, mpiexec.stdout.readline().split()[1:])
         mpiexec.kill()
-        assert mpiexec.communicate(timeout=10)[1] == LOST.format("was left by mpiexec")
+        assert mpiexec.communicate(timeout=10)[1] == LOST.format("stopped: mpiexec has ended")
         assert is_gone(child)
         assert is_gone(supervisor)
 
@@ -257,7 +260,7 @@ def test_the_rank_inherits_file_descriptors_and_has_a_session_of_its_own(job):
 def test_what_a_rank_starts_is_not_supervised(job):
     body = """
     import subprocess
-    code = "from adfs.launch.supervisor import is_supervised; print(is_supervised())"
+    code = "from adfs.mpi.supervisor import is_supervised; print(is_supervised())"
     subprocess.run([sys.executable, "-c", code])
     """
     assert job(body).ready().end() == (0, "False\n", "")
@@ -277,9 +280,9 @@ def test_the_launcher_is_asked_to_end_the_job_only_when_the_rank_failed(job, bod
 
 SPEAKER = """
 import sys, time
-from adfs.launch.launcher import Turn
-turn, started = Turn(int(sys.argv[1])), time.monotonic()
-turn.say("it was me.")
+from adfs.mpi.launcher import FailurePrinter
+printer, started = FailurePrinter(int(sys.argv[1])), time.monotonic()
+printer.print("it was me.")
 print(time.monotonic() - started, flush=True)
 sys.stdin.read()
 """
@@ -306,7 +309,7 @@ def test_of_the_processes_of_one_job_only_the_first_speaks_and_the_others_let_it
 
 def test_the_command_line_and_the_supervisor_load_no_arithmetic_and_no_mpi():
     code = (
-        "import sys, adfs.cli.main, adfs.launch.supervisor, adfs.launch.watch;"
+        "import sys, adfs.cli.commands, adfs.mpi.supervisor;"
         "print(sorted({'numpy', 'numba', 'scipy', 'mpi4py'} & set(sys.modules)))"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -315,8 +318,8 @@ def test_the_command_line_and_the_supervisor_load_no_arithmetic_and_no_mpi():
 
 def test_many_nodes_and_peers_are_cut_short():
     peers = {rank: [3 * rank] for rank in range(12)}
-    text = sentence(Facts(rank=12, nodes=(7, 5, 6, 9), peers=peers), "was lost")
+    text = failure_message(RankFacts(rank=12, nodes=(7, 5, 6, 9), peers=peers), "was lost")
     assert text.startswith("rank 12 (nodes 5-7, 9) was lost, and rank 0 (node 0), rank 1 (node 3),")
     assert "rank 7 (node 21), 4 more ranks wait for it: the job ends" in text
-    scattered = sentence(Facts(rank=0, nodes=tuple(range(0, 40, 2))), "was lost")
+    scattered = failure_message(RankFacts(rank=0, nodes=tuple(range(0, 40, 2))), "was lost")
     assert scattered.startswith("rank 0 (nodes 0, 2, 4, 6, 8, 10, 12, 14, ...) was lost: the job")

@@ -210,7 +210,7 @@ def draw_timeline():
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    from adfs.plots.timeline import draw_timeline
+    from adfs.study.plots.timeline_plot import draw_timeline
 
     yield draw_timeline
     pyplot.close("all")

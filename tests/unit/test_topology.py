@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from adfs.errors import GraphError, ParameterError
-from adfs.graphs.naming import FAMILIES
+from adfs.graphs.graph_names import FAMILIES
 from adfs.graphs.topology import Topology
 
 

@@ -7,7 +7,7 @@ import os
 import numpy as np
 import pytest
 
-from adfs.runtime.trace import COLUMNS, Trace
+from adfs.engine.trace import COLUMNS, Trace
 from adfs.storage import write_whole
 
 CONTRACT = [

@@ -7,15 +7,17 @@ import numpy as np
 import pytest
 
 from adfs.algorithms.base import get_algorithm
-from adfs.distributed.carriers import serve
-from adfs.distributed.mapping import Mapping, map_nodes
-from ranks_for_tests import (
+from adfs.mpi.node_mapping import Mapping, map_nodes
+from adfs.mpi.transport import serve
+from support.ranks import (
     EVENTS,
+    LAYOUTS,
+    LOSSES,
+    SCHEDULES,
     TRANSPORTS,
     Case,
     Hostile,
     Post,
-    all_cases,
     found_by,
     found_locally,
     hostile,
@@ -27,8 +29,9 @@ from ranks_for_tests import (
     require_same_bits,
     run_ranks,
 )
+from support.selection import covering
 
-CASES = all_cases((4, 9))
+pytestmark = pytest.mark.slow
 SPARSE = Case("logistic", "csr", "poisson", 9)
 
 
@@ -41,9 +44,11 @@ def over(case, mapping, transports, seed=0, stop=EVENTS):
     return found, found_locally(problem, case.setting, stop)
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS)
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_ranks_have_the_bits_of_one_process(case, transport):
+@covering(
+    loss=LOSSES, layout=LAYOUTS, schedule=SCHEDULES, n_nodes=(4, 9), transport=tuple(TRANSPORTS)
+)
+def test_ranks_have_the_bits_of_one_process(loss, layout, schedule, n_nodes, transport):
+    case = Case(loss, layout, schedule, n_nodes)
     size = min(case.n_nodes, 2 + case.seed % 3)
     mapping = random_mapping(case.n_nodes, size, case.seed)
     found, expected = over(case, mapping, TRANSPORTS[transport](size, case.seed), case.seed)

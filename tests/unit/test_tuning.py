@@ -6,17 +6,17 @@ import pytest
 import adfs
 from adfs.errors import ParameterError
 from adfs.schedule.delays import Delays
-from adfs.theory import tuning
-from adfs.theory.choices import Setting
+from adfs.theory import sigma_a, tuning
+from adfs.theory.rules import RuleInput
 from oracles import augmented
 from oracles import clock as literal_clock
-from problems_for_tests import homogeneous_shards, literal, make_case, run
+from support.problems import homogeneous_shards, literal, make_case, run
 
 GRAPHS = ("grid:3x3", "ring:8", "star:5", "complete:6")
 
 
 def setting_of(problem, tau=5.0, clock="nonblocking"):
-    return Setting(problem.topology, problem.conditioning, Delays(tau=tau), clock)
+    return RuleInput(problem.topology, problem.conditioning, Delays(tau=tau), clock)
 
 
 def uneven_case(graph, seed):
@@ -139,6 +139,17 @@ def test_large_graphs_are_searched_with_the_bound_and_finished_exactly(monkeypat
         case.shards, oracle.edges, oracle.mu2_edge, oracle.mu2_virtual, oracle.sigma_matrix
     )
     assert rough.sigma_A <= exact * (1.0 + 1e-12)
+
+
+@pytest.mark.parametrize("graph", ["grid:13x13", "grid:20x20"])
+def test_a_few_hundred_nodes_need_no_dense_eigenvalue(graph, monkeypatch):
+    n, solved = adfs.Topology.parse(graph).n_nodes, []
+    problem = make_case(graph, shards=homogeneous_shards(n, 3), sigma=0.5).problem
+    usual = sigma_a._sparse_root
+    monkeypatch.delattr(sigma_a, "_dense_root")
+    monkeypatch.setattr(sigma_a, "_sparse_root", lambda *g: solved.append(g) or usual(*g))
+    adfs.Parameters.choose(problem)
+    assert len(solved) < 20
 
 
 @pytest.mark.parametrize("graph", GRAPHS)

@@ -6,15 +6,15 @@ import adfs
 
 
 class Enough(Exception):
-    """Benchopt wants no more points."""
+    """Benchopt needs no more points."""
 
 
 class Solver(BaseSolver):
     """Minimise ``sum_j log(1 + exp(-y_j x_j . beta)) + lmbd / 2 |beta|^2`` over a graph of nodes.
 
-    That is `adfs.Problem` with ``sum_i sigma_i = lmbd``. Timed is all that `adfs.solve` does: the
-    choice of parameters, the events, and the readings of which the curve is made. Not timed: rows
-    dealt to nodes, and the compiled kernels loaded.
+    That is `adfs.Problem` with ``sum_i sigma_i = lmbd``. The time is that of `adfs.solve`: the
+    choice of parameters, the events, and the evaluations that are the points of the curve. The
+    partition of the rows and the loading of compiled kernels are not timed.
     """
 
     name = "adfs"
@@ -33,7 +33,7 @@ class Solver(BaseSolver):
     ]
 
     def skip(self, X, y, lmbd, fit_intercept=False):
-        """The benchmark leaves the intercept free, adfs regularises it: another problem."""
+        """The benchmark does not regularise the intercept, adfs does: another problem."""
         if fit_intercept:
             return True, "adfs regularises the intercept; run with fit_intercept=False"
         if X.shape[0] < self.n_nodes:
@@ -55,26 +55,26 @@ class Solver(BaseSolver):
         self.run_once()
 
     def run(self, cb):
-        """One run; benchopt is asked after every reading whether to go on."""
+        """One run; after every evaluation benchopt decides whether it continues."""
 
-        def read(progress):
+        def record(progress):
             self.beta = progress.reading.theta
             if not cb():
                 raise Enough
 
         try:
-            # Readings at every second pass: they cost about one themselves.
+            # Evaluations every second pass: each costs about one pass.
             adfs.solve(
                 self.problem,
                 tol=1e-15,
                 tau=self.tau,
                 evaluate_every=2 * self.problem.n_samples,
-                callback=read,
+                callback=record,
                 progress=False,
             )
         except Enough:
             return
 
     def get_result(self):
-        """The model of the last reading: the mean over nodes."""
+        """The model of the last evaluation: the mean over nodes."""
         return {"beta": self.beta}

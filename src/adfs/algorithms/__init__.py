@@ -1,4 +1,4 @@
-"""One algorithm a file: a start, a move, a reading; no loop, clock, log, file or socket.
+"""One file per algorithm: initial state, step, output; no loop, clock, log, file or socket.
 
 ``adfs.algorithms()`` lists the registered names. The call has to live on the package, because
 importing it makes it an attribute of ``adfs`` and would hide a function of the same name.
@@ -9,11 +9,11 @@ import sys
 import types
 
 
-class _Room(types.ModuleType):
+class _AlgorithmsPackage(types.ModuleType):
     def __call__(self) -> list[str]:
         """Names of the registered algorithms."""
         importlib.import_module("adfs.algorithms.registered")
         return sorted(importlib.import_module("adfs.algorithms.base").REGISTRY)
 
 
-sys.modules[__name__].__class__ = _Room
+sys.modules[__name__].__class__ = _AlgorithmsPackage

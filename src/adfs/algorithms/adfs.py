@@ -1,15 +1,15 @@
-"""ADFS, the paper's Algorithm 1, in its lazy form (SPEC 2.2).
+"""ADFS, the paper's Algorithm 1, in its lazy form.
 
 A communication on edge (k, l) moves the two centres by ``-+ eta~ (y_k / sigma_k - y_l / sigma_l)``;
 a local update takes one sample's proximal step and moves its centre by the opposite of its virtual
 node; every other row only mixes, which costs nothing until it is touched.
 
-With Poisson clocks in place of the shared schedule this is the continuized form (SPEC 2.7): the
+With Poisson clocks in place of the shared schedule this is the continuized form: the
 same updates at the clocks' times, between which ``x' = rho (v - x)`` and ``v' = rho (x - v)``
 (docs/algorithms/continuized.md).
 
 Deviation: the output is ``y_t / sigma`` as in the paper's experiments, not ``v_t / sigma`` as in
-the pseudo code (trap T9).
+the pseudo code.
 """
 
 from dataclasses import dataclass
@@ -17,13 +17,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from adfs.algorithms.base import (
+    Algorithm,
     Arrays,
     Counts,
     Matrix,
     Method,
+    MethodSetting,
     Named,
     Queued,
-    Setting,
     Vector,
     block_and_beat,
     exchange_counts,
@@ -34,11 +35,11 @@ from adfs.algorithms.base import (
     ticks_of,
 )
 from adfs.algorithms.dual_start import dual_start
-from adfs.kernels import blocks, edge, ranks
+from adfs.kernels import edge, event_loop, rank_nodes
 from adfs.kernels.lazy import Decay, decay_table, power_table
 from adfs.kernels.memory import aligned_zeros
 from adfs.kernels.poisson import TICKS
-from adfs.problems.finite_sum import Problem
+from adfs.problem.finite_sum import Problem
 from adfs.schedule.events import Events
 from adfs.theory.parameters import Parameters
 
@@ -51,14 +52,14 @@ THEOREM = (
 
 @dataclass
 class AdfsState:
-    """Where a run stands: the next iteration (or the tick), a line a sample, the centres' rows."""
+    """State of a run: the next iteration (or tick), one line per sample, rows of the centres."""
 
     t: int
     lines: Matrix
     centres: edge.Centres
 
 
-class Adfs:
+class Adfs(Algorithm[AdfsState]):
     """Algorithm 1 on one problem with one choice of parameters, or its continuized form."""
 
     def __init__(self, problem: Problem, parameters: Parameters, schedule: str = "shared") -> None:
@@ -103,7 +104,7 @@ class Adfs:
 
     def step(self, state: AdfsState, events: Events) -> AdfsState:
         """Run the events, in place."""
-        blocks.run_events(
+        event_loop.run_events(
             events.start, ticks_of(events, self.continuized), events.which, events.sample,
             self.problem.rows, state.lines, state.centres, self.constants, self.decay,
             self._messages,
@@ -116,7 +117,7 @@ class Adfs:
         shape = (len(self.problem.nodes), self.problem.n_features)
         y, v = np.empty(shape), np.empty(shape)
         t, ahead = self._moment(state)
-        blocks.centres_at(t, state.centres, self.decay, y, v, ahead)
+        event_loop.centres_at(t, state.centres, self.decay, y, v, ahead)
         return y, v
 
     def _moment(self, state: AdfsState) -> tuple[int, int]:
@@ -130,7 +131,7 @@ class Adfs:
     def _virtual(self, state: AdfsState, lines: Matrix) -> tuple[Vector, Vector]:
         y, v = np.empty(len(lines)), np.empty(len(lines))
         t, ahead = self._moment(state)
-        blocks.virtual_at(t, lines, self.decay, y, v, ahead)
+        event_loop.virtual_at(t, lines, self.decay, y, v, ahead)
         return y, v
 
     def output(self, state: AdfsState) -> Matrix:
@@ -155,9 +156,9 @@ class Adfs:
         state.t = int(shared["t"][0])
 
     def queued(self, state: AdfsState) -> Queued:
-        """The same arithmetic for events in queues of nodes (`adfs.kernels.ranks`)."""
-        work = ranks.Smooth(state.lines, state.centres, self.constants, self.decay)
-        return Queued(work, ranks.NO_SEQUENCE)
+        """The same arithmetic for events in queues of nodes (`adfs.kernels.rank_nodes`)."""
+        work = rank_nodes.AdfsArithmetic(state.lines, state.centres, self.constants, self.decay)
+        return Queued(work, rank_nodes.NO_SEQUENCE)
 
     def pass_time(self, state: AdfsState, events: Events) -> tuple[Vector, Vector]:
         """Move the state's time to the end of a block of which only own events are executed."""
@@ -176,7 +177,7 @@ def _decay(rho: float, continuized: bool) -> Decay:
 
 
 @register("adfs", poisson=True)
-def prepare(problem: Problem, setting: Setting) -> Method:
+def prepare(problem: Problem, setting: MethodSetting) -> Method:
     """Algorithm 1 with its schedule and its clock."""
     require_smooth("adfs", problem)
     chosen = parameters_of("adfs", Parameters, problem, setting)

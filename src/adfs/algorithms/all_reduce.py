@@ -1,7 +1,7 @@
 """What summing a vector or a symmetric matrix over all nodes costs: an all-reduce on a tree.
 
 A sum travels up a spanning tree to its root and down again: 2 (n - 1) messages for each d numbers
-or fewer. Time is charged as in the paper and in issue 3: one vector takes ``diameter`` rounds
+or fewer. Time is charged as in the paper: one vector takes ``diameter`` rounds
 (Appendix E); a d x d sum goes row after row through the tree, up and down, 2 (diameter + d) rounds.
 """
 
@@ -9,7 +9,7 @@ import math
 
 from adfs.algorithms.base import Counts
 from adfs.graphs.topology import Topology
-from adfs.problems.finite_sum import Problem
+from adfs.problem.finite_sum import Problem
 
 BYTES = 8  # of one number
 

@@ -8,15 +8,18 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from adfs import checks
 from adfs.errors import ParameterError
 from adfs.kernels.queues import Sequence
 from adfs.losses import names
 from adfs.network import Network
-from adfs.problems.finite_sum import Problem
+from adfs.problem.conditioning import require_scaled
+from adfs.problem.finite_sum import Problem
 from adfs.schedule.delays import Delays
 from adfs.schedule.events import NO_TICKS, Events
-from adfs.schedule.law import Drawer, SamplingLaw
 from adfs.schedule.poisson import PoissonSource
+from adfs.schedule.rounds import Cost, RoundClock, Rounds
+from adfs.schedule.sampling_law import Drawer, SamplingLaw
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -69,7 +72,7 @@ class Arrays(NamedTuple):
 
 
 def arrays_of(algorithm: Any, state: Any) -> Arrays:
-    """The arrays of a state; none where an algorithm of somebody else does not name them."""
+    """The arrays of a state; none where a plug-in does not name them."""
     found: Arrays = algorithm.arrays(state) if hasattr(algorithm, "arrays") else Arrays({}, {}, {})
     return found
 
@@ -85,8 +88,8 @@ class Algorithm(Protocol[S]):
 
     It computes at the nodes of this process and learns about others through ``problem.network``
     alone. A move consumes a block of the schedule; cutting the schedule elsewhere never changes a
-    bit. One that has another model to offer, which sometimes has the smaller certificate, says so
-    by a method ``second_output`` beside ``output``.
+    bit. An algorithm with a second model, which may have the smaller certificate, has a
+    method ``second_output`` beside ``output``.
     """
 
     def init(self, theta: Vector | None = None) -> S:
@@ -102,16 +105,16 @@ class Algorithm(Protocol[S]):
         ...
 
     def duals(self, state: S, node: int) -> Vector | None:
-        """Dual coefficients of the samples of a node of this process, if there are any."""
-        ...
+        """Dual coefficients of the samples of a node of this process; None if there are none."""
+        return None
 
     def arrays(self, state: S) -> Arrays:
         """What a checkpoint of the state holds."""
-        ...
+        return Arrays({}, {}, {})
 
     def restore(self, state: S, shared: Named) -> None:
         """Take up the shared arrays of a checkpoint, once its other arrays are in place."""
-        ...
+        copy_into(self.arrays(state).shared, shared)
 
     def counts(self, events: Events) -> Counts:
         """What the events cost."""
@@ -147,8 +150,8 @@ class Timekeeper(Protocol):
         ...
 
 
-class Setting(NamedTuple):
-    """What a method is told beside the problem: its parameters' rule and the time model."""
+class MethodSetting(NamedTuple):
+    """Settings of a method: the rule for its parameters, the time model, seed and schedule."""
 
     rule: Any = "tuned"  # a rule's name, or the parameters themselves
     tau: float = 5.0
@@ -165,7 +168,7 @@ class Method:
     Attributes
     ----------
     rho : float
-        The rate that a run is planned with: the error falls by ``1 - rho`` an iteration.
+        The rate that a run is planned with: the error falls by ``1 - rho`` per iteration.
     sharp : bool
         Whether what is seen lies between once and twice that rate; otherwise it is only a bound.
     parameters : object
@@ -174,16 +177,19 @@ class Method:
     block : int
         Most positions (about as many events) in one compiled call.
     beat : int or None
-        Positions between two looks at limits and signals; None for ``block``.
+        Positions between two checks of limits and signals; None for ``block``.
     shortest : int
         Fewest positions between two evaluations that the runner places by itself.
     work : float
         Sample steps of all nodes in one position, in the mean: how often a run is saved.
     proven : bool
-        Whether a theorem says that the error falls by ``1 - rho`` per iteration; otherwise ``rho``
-        is a guess that sets the default iteration limit.
+        Whether a theorem proves the rate ``1 - rho`` per iteration; otherwise ``rho`` is a guess
+        that sets the default iteration limit.
     theorem : str
         What is proven, in a sentence for reports; empty for the usual one.
+    needed : callable or None
+        Iterations in which theory brings the relative gap from 1 to a ``tol``, where that is not at
+        a rate ``1 - rho``.
     """
 
     algorithm: Algorithm[Any]
@@ -198,6 +204,16 @@ class Method:
     proven: bool = False
     beat: int | None = None
     theorem: str = ""
+    needed: Callable[[float], float] | None = None
+
+
+def method_in_rounds(
+    problem: Problem, setting: MethodSetting, algorithm: Algorithm[Any], parameters: Any,
+    cost: Cost, **facts: Any,
+) -> Method:  # fmt: skip
+    """A method whose rounds all have one cost; ``facts`` are further attributes of `Method`."""
+    clock = RoundClock([cost], problem.topology.edges, problem.n_nodes, setting.delays)
+    return Method(algorithm, Rounds([0]), clock, parameters.rho, parameters, **facts)
 
 
 NUMBERS_PER_BLOCK = 1 << 25
@@ -210,14 +226,14 @@ def numbers_per_event(row: float, n_features: int, p_comm: float) -> float:
 
 
 def block_and_beat(problem: Problem, p_comm: float) -> tuple[int, int]:
-    """Events of a compiled call, and between two looks at limits: a fraction of a second."""
+    """Events of a compiled call, and between two checks of limits: a fraction of a second."""
     row = problem.numbers_per_row
     events = NUMBERS_PER_BLOCK / (1.0 + numbers_per_event(row, problem.n_features, p_comm))
     block = int(np.clip(events, 4, Method.block))
     return block, block * int(np.clip(events / block, 1, BLOCKS_PER_BEAT))
 
 
-Factory = Callable[[Problem, Setting], Method]
+Factory = Callable[[Problem, MethodSetting], Method]
 REGISTRY: dict[str, Factory] = {}
 SCHEDULES = ("shared", "poisson")
 _WITH_POISSON: set[str] = set()  # algorithms that have a continuized form
@@ -235,9 +251,10 @@ def register(
 
     def add(factory: Factory) -> Factory:
         @functools.wraps(factory)
-        def checked(problem: Problem, setting: Setting) -> Method:
+        def checked(problem: Problem, setting: MethodSetting) -> Method:
             require_schedule(name, setting.schedule)
             require_engine(name, problem.network.size)
+            require_scaled(problem)
             return factory(problem, setting)
 
         if poisson:
@@ -252,10 +269,7 @@ def register(
 
 def require_schedule(name: str, schedule: str) -> None:
     """Refuse a schedule that the algorithm ``name`` does not have."""
-    if schedule not in SCHEDULES:
-        raise ParameterError(
-            f"schedule={schedule!r} is unknown; choose one of {', '.join(SCHEDULES)}."
-        )
+    checks.choice("schedule", schedule, SCHEDULES)
     if schedule == "poisson" and name not in _WITH_POISSON:
         raise ParameterError(
             f"Algorithm {name!r} has no schedule 'poisson'; choose schedule shared, or one of the "
@@ -281,7 +295,7 @@ def get_algorithm(name: str) -> Factory:
     return REGISTRY[name]
 
 
-def rule_of(name: str, setting: Setting, rules: tuple[str, ...]) -> str:
+def rule_of(name: str, setting: MethodSetting, rules: tuple[str, ...]) -> str:
     """The setting's rule, if it is one that the algorithm ``name`` has."""
     if isinstance(setting.rule, str) and setting.rule in rules:
         return setting.rule
@@ -309,7 +323,7 @@ class Chosen(Protocol):
 C = TypeVar("C", bound=Chosen)
 
 
-def parameters_of(name: str, kind: type[C], problem: Problem, setting: Setting) -> C:
+def parameters_of(name: str, kind: type[C], problem: Problem, setting: MethodSetting) -> C:
     """What the setting's rule chooses, or the parameters that were given in its place."""
     rule = setting.rule
     if isinstance(rule, str):
@@ -327,7 +341,7 @@ def parameters_of(name: str, kind: type[C], problem: Problem, setting: Setting) 
 class Queued(NamedTuple):
     """Arithmetic of events that wait in queues of nodes, for nodes on several ranks."""
 
-    work: Any  # `adfs.kernels.ranks.Smooth` or `Convex`
+    work: Any  # `adfs.kernels.rank_nodes.AdfsArithmetic` or `Convex`
     sequence: Sequence
 
 
@@ -346,7 +360,7 @@ class QueuedAlgorithm(Algorithm[S], Protocol[S]):
         ...
 
 
-def source_of(law: SamplingLaw, setting: Setting, network: Network | None = None) -> Source:
+def source_of(law: SamplingLaw, setting: MethodSetting, network: Network | None = None) -> Source:
     """Where the setting's schedule draws events of the law from: those of the nodes here."""
     if setting.schedule == "poisson":
         some = network is not None and not network.is_whole

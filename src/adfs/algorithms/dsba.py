@@ -19,7 +19,7 @@ Everything at ``z_{t+1}`` goes to the left, and round t is one prox at each node
     psi_0 = W z_0 + alpha (phi_ij - phibar_0),
     psi_t = Wt (2 z_t - z_{t-1}) + alpha ((1 - 1/m) delta_{t-1} + phi_ij + lam z_t).
 
-Gradients are multiples of rows, so the table is a scalar a sample. The kernel runs the same
+Gradients are multiples of rows, so the table is a scalar per sample. The kernel runs the same
 recursion summed up, which does not collect rounding errors. At n = 1 this is Point-SAGA, table of
 scalars and all.
 
@@ -29,13 +29,14 @@ The rate and the rules for the step are in `adfs.algorithms.dsba_parameters`.
 import numpy as np
 
 from adfs.algorithms.base import (
+    Algorithm,
     Arrays,
     Counts,
     Matrix,
     Method,
-    Named,
-    Setting,
+    MethodSetting,
     Vector,
+    method_in_rounds,
     register,
     require_smooth,
     rule_of,
@@ -45,15 +46,15 @@ from adfs.algorithms.point_saga import sample_lines, table_duals
 from adfs.kernels import dsba as kernel
 from adfs.kernels.memory import aligned_zeros
 from adfs.kernels.point_saga import NORM2, fill_table
-from adfs.problems.finite_sum import Problem
+from adfs.problem.finite_sum import Problem
 from adfs.randomness import stream_keys
 from adfs.schedule.events import Events
-from adfs.schedule.rounds import Cost, RoundClock, Rounds
+from adfs.schedule.rounds import Cost
 
 BLOCK_WORK = 1 << 24  # multiplications in a compiled call, about 20 ms
 
 
-class Dsba:
+class Dsba(Algorithm[kernel.DsbaState]):
     """DSBA on a network, a proximal step and an exchange with all neighbours a round.
 
     The pass over the data that fills the table before round 0 is counted nowhere, as set-up.
@@ -63,7 +64,7 @@ class Dsba:
     >>> import adfs
     >>> X, y = adfs.generators.two_gaussians(60, 3, seed=0)
     >>> problem = adfs.Problem(adfs.partition(X, y, 4), sigma=0.5)
-    >>> method = prepare(problem, Setting(rule="paper"))
+    >>> method = prepare(problem, MethodSetting(rule="paper"))
     >>> state = method.algorithm.step(method.algorithm.init(), method.source.draw(0, 4000))
     >>> bool(np.allclose(method.algorithm.output(state), problem.optimum().theta, atol=1e-9))
     True
@@ -72,7 +73,7 @@ class Dsba:
     def __init__(self, problem: Problem, parameters: DsbaParameters, seed: int) -> None:
         self.problem, self.parameters = problem, parameters
         largest = problem.topology.spectrum.lambda_max
-        self.constants = kernel.Constants(
+        self.constants = kernel.DsbaConstants(
             loss=problem.loss.code,
             alpha=parameters.alpha,
             ridge=problem.own_sigma / mean_size(problem),
@@ -83,7 +84,7 @@ class Dsba:
             keys=stream_keys(seed, "dsba", problem.nodes),
         )
 
-    def init(self, theta: Vector | None = None) -> kernel.State:
+    def init(self, theta: Vector | None = None) -> kernel.DsbaState:
         """All nodes at ``theta``, or zero, with the table of gradients there."""
         problem = self.problem
         n, d = len(problem.nodes), problem.n_features
@@ -96,9 +97,9 @@ class Dsba:
             )  # fmt: skip
             pairs[own, 1::2] = self.parameters.alpha / mean_size(problem) * total  # alpha phibar_i
         z = np.tile(start, (problem.network.n_rows, 1))
-        return kernel.State(lines, z, pairs, np.empty(d))
+        return kernel.DsbaState(lines, z, pairs, np.empty(d))
 
-    def step(self, state: kernel.State, events: Events) -> kernel.State:
+    def step(self, state: kernel.DsbaState, events: Events) -> kernel.DsbaState:
         """Run the rounds, in place."""
         with np.errstate(over="ignore"):  # hashing wraps around 2^64
             kernel.run_rounds(
@@ -106,24 +107,21 @@ class Dsba:
             )  # fmt: skip
         return state
 
-    def output(self, state: kernel.State) -> Matrix:
+    def output(self, state: kernel.DsbaState) -> Matrix:
         """The nodes' iterates."""
         return state.z[: len(self.problem.nodes)].copy()
 
-    def duals(self, state: kernel.State, node: int) -> Vector:
+    def duals(self, state: kernel.DsbaState, node: int) -> Vector:
         """The table's ``c = w l'`` of a node's samples."""
         return table_duals(state.lines[self.problem.node_rows(node)])
 
-    def arrays(self, state: kernel.State) -> Arrays:
+    def arrays(self, state: kernel.DsbaState) -> Arrays:
         """The table and where its steps began, and the nodes' rows."""
         nodes = {"z": state.z[: len(self.problem.nodes)], "pairs": state.pairs}
         return Arrays({"lines": state.lines[:, :NORM2]}, nodes, {})
 
-    def restore(self, state: kernel.State, shared: Named) -> None:
-        """Nothing is shared."""
-
     def counts(self, events: Events) -> Counts:
-        """A round is a proximal step a node and a message over each edge in both directions."""
+        """A round is a proximal step per node and a message over each edge in both directions."""
         n_rounds, n_messages = len(events.which), 2 * self.problem.topology.n_edges
         size = 8 * self.problem.n_features
         return Counts(
@@ -134,15 +132,14 @@ class Dsba:
 
 
 @register("dsba")
-def prepare(problem: Problem, setting: Setting) -> Method:
+def prepare(problem: Problem, setting: MethodSetting) -> Method:
     """DSBA with its clock: a round takes one proximal step and one communication."""
     require_smooth("dsba", problem)
     chosen = DsbaParameters.of(problem, rule_of("dsba", setting, RULES))
-    n, edges = problem.n_nodes, problem.topology.edges
-    clock = RoundClock([Cost(np.ones(n), rounds=1)], edges, n, setting.delays)
-    work = (n + 2 * len(edges)) * problem.n_features
-    return Method(
-        Dsba(problem, chosen, setting.seed), Rounds([0]), clock, chosen.rho, chosen,
+    n = problem.n_nodes
+    work = (n + 2 * problem.topology.n_edges) * problem.n_features
+    return method_in_rounds(
+        problem, setting, Dsba(problem, chosen, setting.seed), chosen, Cost(np.ones(n), rounds=1),
         block=min(1 << 14, max(16, BLOCK_WORK // work)), shortest=min(2_000, chosen.n_samples),
         work=n, proven=True,
     )  # fmt: skip

@@ -43,17 +43,18 @@ model and 7.7 times fewer to 1e-6 on Higgs (n = 4, m = 10^4); with random labels
 curved enough by themselves, from 2.3 times fewer (m = 20) to 1.4 times more (m = 200).
 """
 
+import math
 from dataclasses import dataclass
 
 from adfs.algorithms.base import Vector
-from adfs.problems.finite_sum import Problem
-from adfs.theory.facts import Description, Fact
+from adfs.problem.finite_sum import Problem
+from adfs.theory.description import Description, Fact, SelfDescribing
 
 RULES = ("theory", "paper", "tuned")
 
 
 @dataclass(frozen=True)
-class DsbaParameters:
+class DsbaParameters(SelfDescribing):
     """The step of DSBA and the rate it is proven to have, all in mean form.
 
     Parameters
@@ -113,7 +114,7 @@ class DsbaParameters:
         table = (1.0 - alpha * self.smoothness / (2.0 * kept)) / self.n_samples
         if self.n_nodes == 1:
             return s / (1.0 + s), 1.0, table
-        b = alpha * rough / (2.0 * (1.0 - kept))
+        b = alpha * rough / (2.0 * (1.0 - kept)) if kept < 1.0 else math.inf
         return s / (1.0 + s), self.gamma / (2.0 * (1.0 + b)), table
 
     @property
@@ -150,9 +151,6 @@ class DsbaParameters:
         ]
         title = f"DSBA parameters ({self.rule}) on {self.n_nodes} nodes, in mean form"
         return Description(title, facts)
-
-    def __str__(self) -> str:
-        return str(self.description())
 
 
 def mean_size(problem: Problem) -> float:

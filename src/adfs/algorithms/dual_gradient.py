@@ -2,10 +2,10 @@
 
 What the batch dual methods (MSDA, ESDACD) ask of a node in one iteration. The paper charges it as
 one pass, ``m``; the real cost shows in the wall time, so it is kept near that: chord steps with an
-old Hessian from the node's last answer (`adfs.kernels.conjugate`), a new Hessian only when the old
-one has cost more passes than it would. On Higgs and Covtype (n = 25, m = 10^4, 400 iterations of
-MSDA) that is 3.3 passes a dual gradient, a Hessian counted as 5.5. Where d x d matrices are too
-large, Newton's steps come from conjugate gradients instead.
+old Hessian from the node's last answer (`adfs.kernels.dual_gradient`), a new Hessian only when the
+old one has cost more passes than it would. On Higgs and Covtype (n = 25, m = 10^4, 400 iterations
+of MSDA) that is 3.3 passes per dual gradient, a Hessian counted as 5.5. Where d x d matrices are
+too large, Newton's steps come from conjugate gradients instead.
 
 How exact
 ---------
@@ -27,11 +27,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adfs.algorithms.base import Matrix, Vector
-from adfs.algorithms.line_search import shortened, sufficient
-from adfs.kernels import certificate, conjugate
-from adfs.kernels.conjugate import Memory
-from adfs.problems.finite_sum import Problem
-from adfs.problems.optimum import add_outer_products, curvatures
+from adfs.algorithms.descent import shortened, sufficient
+from adfs.kernels import certificate, dual_gradient
+from adfs.kernels.dual_gradient import Memory
+from adfs.problem.finite_sum import Problem
+from adfs.problem.optimum import add_outer_products, curvatures
 from adfs.threads import one_blas_thread
 
 LARGEST_MATRIX = 500  # features up to which a node keeps a Hessian
@@ -63,24 +63,15 @@ class DualGradients:
         self.problem = problem
         d = problem.n_features
         self.with_matrices = d <= LARGEST_MATRIX and problem.n_nodes * d * d <= LARGEST_MEMORY
-        self.samples = conjugate.Samples(
+        self.samples = dual_gradient.NodeSamples(
             problem.loss.code, problem.rows, problem.labels, problem.weights, problem.offsets,
             problem.own_sigma,
         )  # fmt: skip
-        own = np.array([self._loss_at_zero(node) for node in problem.nodes.tolist()])
+        own = problem.at_zero[:, 0]
         self.scale: Vector = np.maximum(own, problem.network.facts(own).mean())
         # Twice what a new Hessian costs in passes: 4 to 6 measured for d = 28 and 54.
-        self.patience = 10 + d // 16
-        self._room = conjugate.Room(*np.empty((5, d)))
-
-    def _loss_at_zero(self, node: int) -> float:
-        problem, rows = self.problem, self.problem.node_rows(node)
-        zeros = np.zeros(rows.stop - rows.start)
-        return float(
-            certificate.loss_sum(
-                problem.loss.code, zeros, problem.labels, problem.weights, rows.start, rows.stop
-            )
-        )
+        self.max_passes = 10 + d // 16
+        self._work = dual_gradient.Workspace(*np.empty((5, d)))
 
     def _rows(self, own: int) -> slice:
         """Rows of the node with the local number ``own``."""
@@ -96,7 +87,7 @@ class DualGradients:
         )  # fmt: skip
         with one_blas_thread():
             for node in range(n):
-                conjugate.slope_at(self.samples, node, memory.theta[node], memory.slope[node])
+                dual_gradient.slope_at(self.samples, node, memory.theta[node], memory.slope[node])
                 self._take_hessian(memory, node)
         # Of no node: compiles, if that has to be, before anything is timed.
         self.solve(memory, np.arange(0), memory.theta, memory.theta)
@@ -124,9 +115,9 @@ class DualGradients:
             return
         position, rescues = 0, 0
         while True:
-            stopped = conjugate.many_nodes(
+            stopped = dual_gradient.many_nodes(
                 self.samples, memory, nodes, position, targets, TOLERANCE * self.scale,
-                self.patience, out, self._room,
+                self.max_passes, out, self._work,
             )  # fmt: skip
             if stopped == len(nodes):
                 return
@@ -134,14 +125,14 @@ class DualGradients:
             position = stopped
             node = int(nodes[position])
             if rescues > MOST_RESCUES or not self._rescue(memory, node, targets[position]):
-                out[position] = memory.theta[node] + self._room.step
+                out[position] = memory.theta[node] + self._work.step
                 position, rescues = position + 1, 0
 
     def _rescue(self, memory: Memory, node: int, target: Vector) -> bool:
         """A fresh Hessian; if it was fresh, a step that surely gains first. False if none can."""
         if memory.moved[node] == 0:
-            residual, step = memory.slope[node] - target, self._room.step
-            energy = conjugate.chord(memory.inverse, node, residual, step)
+            residual, step = memory.slope[node] - target, self._work.step
+            energy = dual_gradient.chord(memory.inverse, node, residual, step)
             if not energy > ROUNDING * self.scale[node]:
                 return False
             if not self._move(memory, node, target, step.copy()):
@@ -152,13 +143,18 @@ class DualGradients:
     def _take_hessian(self, memory: Memory, node: int) -> None:
         if not self.with_matrices:
             return
-        from scipy.linalg import cho_factor, cho_solve
+        from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
         problem, rows = self.problem, self._rows(node)
         eye = np.eye(problem.n_features)
         hessian = self.samples.sigma[node] * eye
         add_outer_products(problem, curvatures(problem, memory.theta[node], rows), rows, hessian)
-        memory.inverse[node] = cho_solve(cho_factor(hessian, lower=True), eye)
+        try:
+            memory.inverse[node] = cho_solve(cho_factor(hessian, lower=True), eye)
+        except LinAlgError:  # sigma is below the rounding of the other part: no eigenvalue is less
+            values, vectors = np.linalg.eigh(hessian)
+            least = np.maximum(values, self.samples.sigma[node])
+            memory.inverse[node] = (vectors / least) @ vectors.T
         memory.moved[node] = memory.excess[node] = 0
 
     def _move(self, memory: Memory, node: int, target: Vector, step: Vector) -> bool:
@@ -171,7 +167,7 @@ class DualGradients:
             point = theta + size * step
             trial, slope = self._value(node, point, target)
             along = float(step @ slope)
-            if sufficient(value, down, size, trial, along):
+            if sufficient(value, down, size, trial, along, self.scale[node]):
                 memory.theta[node], memory.slope[node] = point, slope + target
                 memory.moved[node] += 1
                 return True
@@ -198,9 +194,9 @@ class DualGradients:
         before = np.inf
         for _ in range(MOST_RESCUES):
             theta = memory.theta[node]
-            conjugate.bend_at(self.samples, node, theta, bend)
-            energy = conjugate.conjugate_gradients(
-                self.samples, node, bend, memory.slope[node] - target, FORCING, step, self._room
+            dual_gradient.bend_at(self.samples, node, theta, bend)
+            energy = dual_gradient.conjugate_gradients(
+                self.samples, node, bend, memory.slope[node] - target, FORCING, step, self._work
             )
             ratio = max(energy / before, FORCING**2) if before < np.inf else 1.0
             if not ratio * energy > TOLERANCE * self.scale[node]:

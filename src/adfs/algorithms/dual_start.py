@@ -1,10 +1,10 @@
-"""Where an algorithm with one dual coefficient a sample starts when it is given a model."""
+"""Where an algorithm with one dual coefficient per sample starts when it is given a model."""
 
 import numpy as np
 
 from adfs.algorithms.base import Matrix, Vector
-from adfs.problems.dual_points import dual_point
-from adfs.problems.finite_sum import Problem
+from adfs.problem.certificate import dual_point
+from adfs.problem.finite_sum import Problem
 
 
 def dual_start(problem: Problem, theta: Vector) -> tuple[Vector, Vector, Matrix]:

@@ -42,42 +42,43 @@ from dataclasses import dataclass
 import numpy as np
 
 from adfs.algorithms.base import (
+    Algorithm,
     Arrays,
     Counts,
     Matrix,
     Method,
+    MethodSetting,
     Named,
-    Setting,
     Vector,
     register,
     require_smooth,
     rule_of,
 )
 from adfs.algorithms.dual_gradient import DualGradients
-from adfs.kernels import blocks, edge, pairs
-from adfs.kernels.conjugate import Memory
+from adfs.kernels import edge, event_loop, pair_clock
+from adfs.kernels.dual_gradient import Memory
 from adfs.kernels.lazy import decay_table
 from adfs.kernels.memory import aligned_zeros
-from adfs.problems.finite_sum import Problem
+from adfs.problem.finite_sum import Problem
 from adfs.schedule.events import Events
-from adfs.schedule.law import Drawer
-from adfs.theory.pairwise import PairParameters
+from adfs.schedule.sampling_law import Drawer
+from adfs.theory.edge_parameters import PairParameters
 from adfs.threads import one_blas_thread
 
 RULES = ("theory", "tuned")
-ROWS_AT_ONCE = 5_000_000  # rows of dual gradients between two looks at limits: below a second
+ROWS_AT_ONCE = 5_000_000  # rows of dual gradients between two checks of limits: below a second
 
 
 @dataclass
 class EsdacdState:
-    """Where a run stands: the next iteration, the rows of ``x`` and ``v``, the nodes' memory."""
+    """State of a run: the next iteration, the rows of ``x`` and ``v``, the nodes' memory."""
 
     t: int
     centres: edge.Centres
     memory: Memory
 
 
-class Esdacd:
+class Esdacd(Algorithm[EsdacdState]):
     """Accelerated coordinate descent on the dual of one problem with one choice of parameters."""
 
     def __init__(self, problem: Problem, parameters: PairParameters) -> None:
@@ -108,8 +109,8 @@ class Esdacd:
         centres = edge.Centres(pairs_of_rows, np.ones(n), np.zeros(n, np.int64))
         if len(self._ends):  # compile, if that has to be, before anything is timed
             trial = edge.Centres(*(array.copy() for array in centres))
-            pairs.offer_ends(0, 0, trial, self.constants, self.decay, self._rows)
-            pairs.accept_ends(0, self._rows, trial, self.constants)
+            pair_clock.offer_ends(0, 0, trial, self.constants, self.decay, self._rows)
+            pair_clock.accept_ends(0, self._rows, trial, self.constants)
         return EsdacdState(0, centres, memory)
 
     def step(self, state: EsdacdState, events: Events) -> EsdacdState:
@@ -124,7 +125,7 @@ class Esdacd:
     def _exchange(self, state: EsdacdState, t: int, which: int) -> None:
         """The ends that are here compute their dual gradients, then both ends swap them."""
         ends = self._ends[which]
-        pairs.offer_ends(t, which, state.centres, self.constants, self.decay, self._rows)
+        pair_clock.offer_ends(t, which, state.centres, self.constants, self.decay, self._rows)
         if ends.min() >= 0:
             self.dual_gradients.solve(state.memory, ends, self._rows, self._thetas)
         else:
@@ -134,13 +135,13 @@ class Esdacd:
                 state.memory, ends[own], self._rows[own], self._thetas[own]
             )  # fmt: skip
             self._thetas[1 - side] = self.problem.network.exchange(which, self._thetas[side])
-        pairs.accept_ends(which, self._thetas, state.centres, self.constants)
+        pair_clock.accept_ends(which, self._thetas, state.centres, self.constants)
 
     def nodes(self, state: EsdacdState) -> tuple[Matrix, Matrix]:
         """Rows of ``y_t`` and ``v_t``."""
         shape = (len(self.problem.nodes), self.problem.n_features)
         y, v = np.empty(shape), np.empty(shape)
-        blocks.centres_at(state.t, state.centres, self.decay, y, v)
+        event_loop.centres_at(state.t, state.centres, self.decay, y, v)
         return y, v
 
     def output(self, state: EsdacdState) -> Matrix:
@@ -153,9 +154,6 @@ class Esdacd:
         with one_blas_thread():
             self.dual_gradients.solve(memory, np.arange(len(y)), y, theta)
         return theta
-
-    def duals(self, state: EsdacdState, node: int) -> None:
-        """None: its dual variables belong to edges, not to samples."""
 
     def arrays(self, state: EsdacdState) -> Arrays:
         """The centres, what the nodes remember, and the time."""
@@ -177,7 +175,7 @@ class Esdacd:
 
 
 @register("esdacd")
-def prepare(problem: Problem, setting: Setting) -> Method:
+def prepare(problem: Problem, setting: MethodSetting) -> Method:
     """ESDACD with its schedule and its clock."""
     require_smooth("esdacd", problem)
     chosen = PairParameters.choose(problem, rule_of("esdacd", setting, RULES))

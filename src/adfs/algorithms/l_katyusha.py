@@ -11,12 +11,12 @@ round; here to ``y_{k+1}``, the newest. The proof is the same and its rate a lit
 
 import math
 
-from adfs.algorithms import coupling
-from adfs.algorithms.base import Method, Setting, register, require_smooth, rule_of
-from adfs.algorithms.batches import prepare_method
-from adfs.algorithms.mean_form import MeanForm, Plan
-from adfs.kernels import minibatch
-from adfs.problems.finite_sum import Problem
+from adfs.algorithms import katyusha_parameters
+from adfs.algorithms.base import Method, MethodSetting, register, require_smooth, rule_of
+from adfs.algorithms.katyusha import prepare_method
+from adfs.algorithms.katyusha_parameters import KatyushaParameters, MeanForm
+from adfs.kernels import katyusha
+from adfs.problem.finite_sum import Problem
 from adfs.schedule.events import Events
 from adfs.schedule.rounds import CoinRounds
 
@@ -31,12 +31,12 @@ class Refreshes(CoinRounds):
         """Rounds ``start`` to ``stop``."""
         events = super().draw(start, stop)
         if start == 0 < stop:
-            events.which[0] = minibatch.SNAPSHOT
+            events.which[0] = katyusha.SNAPSHOT
         return events
 
 
 @register(NAME)
-def prepare(problem: Problem, setting: Setting) -> Method:
+def prepare(problem: Problem, setting: MethodSetting) -> Method:
     """L-Katyusha with its coins and its clock.
 
     Examples
@@ -44,7 +44,7 @@ def prepare(problem: Problem, setting: Setting) -> Method:
     >>> import adfs, numpy as np
     >>> shards = [(np.eye(4)[:2], [1, 0]), (np.eye(4)[2:], [1, 0])]
     >>> problem = adfs.Problem(shards, topology=adfs.Topology.path(2))
-    >>> method = prepare(problem, Setting(rule="theory"))
+    >>> method = prepare(problem, MethodSetting(rule="theory"))
     >>> method.parameters.batch, method.parameters.p
     (2, 1.0)
     """
@@ -53,11 +53,11 @@ def prepare(problem: Problem, setting: Setting) -> Method:
     plan = theory(mean) if rule_of(NAME, setting, RULES) == "theory" else tuned(mean)
     source = Refreshes(plan.p, setting.seed, NAME)
     rho = 1.0 - 1.0 / plan.theta
-    return prepare_method(mean, plan, source, rho, minibatch.run_l_katyusha, snapshot_moves=True)
+    return prepare_method(mean, plan, source, rho, katyusha.run_l_katyusha, snapshot_moves=True)
 
 
-def theory(mean: MeanForm) -> Plan:
-    """The constants of the authors' code (SPEC section 4) at the paper's batch; ``p = B / N``."""
+def theory(mean: MeanForm) -> KatyushaParameters:
+    """The constants of the authors' code at the paper's batch; ``p = B / N``."""
     batch = mean.paper_batch()
     variance, lam, smoothness = mean.variance(batch), mean.lam, mean.smoothness
     p = min(1.0, mean.total_batch(batch) / mean.n_samples)
@@ -68,10 +68,12 @@ def theory(mean: MeanForm) -> Plan:
     else:
         tau1 = min(math.sqrt(lam / smoothness), 0.5 * p)
     alpha = 1.0 / (tau1 * (smoothness + 2.0 * larger))
-    rho = coupling.coin_rate(tau1, tau2, 1.0 + alpha * lam, p)
-    return mean.plan(NAME, "theory", batch, 1.0 / p, coupling.Coupling(tau1, tau2, alpha, rho))
+    rho = katyusha_parameters.coin_rate(tau1, tau2, 1.0 + alpha * lam, p)
+    return mean.plan(
+        NAME, "theory", batch, 1.0 / p, katyusha_parameters.Coupling(tau1, tau2, alpha, rho)
+    )
 
 
-def tuned(mean: MeanForm) -> Plan:
+def tuned(mean: MeanForm) -> KatyushaParameters:
     """The best batch, coin and constants that theory allows."""
-    return mean.tuned(NAME, lambda every: coupling.coin_surplus(1.0 / every))
+    return mean.tuned(NAME, lambda every: katyusha_parameters.coin_surplus(1.0 / every))

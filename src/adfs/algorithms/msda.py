@@ -46,33 +46,34 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adfs.algorithms.base import (
+    Algorithm,
     Arrays,
     Counts,
     Matrix,
     Method,
-    Named,
-    Setting,
+    MethodSetting,
     Vector,
+    method_in_rounds,
     register,
     require_smooth,
     rule_of,
 )
 from adfs.algorithms.dual_gradient import DualGradients
 from adfs.kernels import gossip
-from adfs.kernels.conjugate import Memory
-from adfs.problems.finite_sum import Problem
+from adfs.kernels.dual_gradient import Memory
+from adfs.problem.finite_sum import Problem
 from adfs.schedule.events import Events
-from adfs.schedule.rounds import Cost, RoundClock, Rounds
-from adfs.theory.gossip import GossipParameters, choose
+from adfs.schedule.rounds import Cost
+from adfs.theory.gossip_parameters import GossipParameters, choose
 from adfs.threads import one_blas_thread
 
 RULES = ("theory", "tuned")
-ROWS_AT_ONCE = 5_000_000  # rows of dual gradients between two looks at limits: below a second
+ROWS_AT_ONCE = 5_000_000  # rows of dual gradients between two checks of limits: below a second
 
 
 @dataclass
 class MsdaState:
-    """Where a run stands: ``x_t``, ``y_t``, the last ``theta``, and what the nodes remember."""
+    """State of a run: ``x_t``, ``y_t``, the last ``theta``, and what the nodes remember."""
 
     x: Matrix
     y: Matrix
@@ -80,7 +81,7 @@ class MsdaState:
     memory: Memory
 
 
-class Msda:
+class Msda(Algorithm[MsdaState]):
     """Algorithm 2 of Scaman et al. on one problem with one choice of parameters."""
 
     def __init__(self, problem: Problem, parameters: GossipParameters) -> None:
@@ -128,16 +129,10 @@ class Msda:
         """``theta_i = grad f_i^*(x_i)`` of the last iteration."""
         return state.theta.copy()
 
-    def duals(self, state: MsdaState, node: int) -> None:
-        """None: its dual variables belong to nodes, not to samples."""
-
     def arrays(self, state: MsdaState) -> Arrays:
         """Rows of nodes, and what the nodes remember."""
         remembered = {f"memory_{name}": each for name, each in state.memory._asdict().items()}
         return Arrays({}, {"x": state.x, "y": state.y, "theta": state.theta, **remembered}, {})
-
-    def restore(self, state: MsdaState, shared: Named) -> None:
-        """Nothing is shared."""
 
     def counts(self, events: Events) -> Counts:
         """A round is every sample's gradient once, then K messages over each edge, both ways."""
@@ -148,18 +143,18 @@ class Msda:
 
 
 @register("msda")
-def prepare(problem: Problem, setting: Setting) -> Method:
+def prepare(problem: Problem, setting: MethodSetting) -> Method:
     """MSDA with its clock."""
     return _prepare("msda", problem, setting, None)
 
 
 @register("ssda")
-def prepare_single(problem: Problem, setting: Setting) -> Method:
-    """MSDA with one round of gossip an iteration."""
+def prepare_single(problem: Problem, setting: MethodSetting) -> Method:
+    """MSDA with one round of gossip per iteration."""
     return _prepare("ssda", problem, setting, 1)
 
 
-def _prepare(name: str, problem: Problem, setting: Setting, rounds: int | None) -> Method:
+def _prepare(name: str, problem: Problem, setting: MethodSetting, rounds: int | None) -> Method:
     require_smooth(name, problem)
     rule = rule_of(name, setting, RULES)
     work = problem.conditioning.live_counts.astype(np.float64)
@@ -167,10 +162,8 @@ def _prepare(name: str, problem: Problem, setting: Setting, rounds: int | None) 
     tau, speed = np.split(nominal, [problem.topology.n_edges])
     pass_time, tau_time = float(np.max(speed * work)), float(np.max(tau, initial=0.0))
     chosen = choose(problem, rule, rounds, pass_time, tau_time)
-    cost = Cost(work, chosen.rounds)
-    clock = RoundClock([cost], problem.topology.edges, problem.n_nodes, setting.delays)
-    return Method(
-        Msda(problem, chosen), Rounds([0]), clock, chosen.rho, chosen,
+    return method_in_rounds(
+        problem, setting, Msda(problem, chosen), chosen, Cost(work, chosen.rounds),
         block=math.ceil(ROWS_AT_ONCE / problem.n_samples), shortest=1, work=problem.n_samples,
         proven=True,
     )  # fmt: skip

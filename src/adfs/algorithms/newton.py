@@ -1,8 +1,8 @@
-"""Newton's method over an all-reduce: what a user would pick instead, second of two.
+"""Newton's method over an all-reduce: a baseline outside the paper.
 
 One event is one evaluation: every node computes losses, gradient and Hessian of its samples at the
 trial point, an all-reduce adds them in node order, and every node, holding the same numbers, takes
-the point if F fell enough there (`line_search.sufficient`). The next trial is
+the point if F fell enough there (`descent.sufficient`). The next trial is
 
     theta - (H + damping I)^-1 gradient,   H = sum_ij w l'' x x^T + sum_i sigma_i I,
 
@@ -11,15 +11,15 @@ with damping 0 as long as steps succeed. One that fails is tried again with more
 smoothed_hinge, huber) H is an element of the generalised Hessian: positive definite all the same,
 so a step damped enough goes down, and steps are locally quadratic (Qi and Sun, 1993). Shorter steps
 in place of damped ones do badly there: samples on a straight piece of the loss add nothing to H,
-and halving a step that is a thousand times too long tells the next one nothing (mushrooms with
+and halving a step that is a thousand times too long does not help the next one (mushrooms with
 huber, sigma = 4e-4: more than 400 evaluations against 21).
 
 The factorisation of the d x d matrix is not charged: it does not grow with the samples.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,29 +27,27 @@ from numpy.typing import NDArray
 from adfs.algorithms import all_reduce
 from adfs.algorithms.base import (
     Arrays,
-    Counts,
     Matrix,
     Method,
+    MethodSetting,
     Named,
-    Setting,
     Vector,
+    method_in_rounds,
     register,
     require_smooth,
     rule_of,
 )
-from adfs.algorithms.line_search import along, sufficient
+from adfs.algorithms.descent import Descent, DescentState, along
 from adfs.errors import ParameterError
 from adfs.kernels.rows import CsrRows
-from adfs.problems.finite_sum import Problem
-from adfs.problems.optimum import add_outer_products, curvatures
-from adfs.schedule.events import Events
-from adfs.schedule.rounds import Cost, RoundClock, Rounds
-from adfs.theory.facts import Description, Fact
+from adfs.problem.finite_sum import Problem
+from adfs.problem.optimum import add_outer_products, curvatures
+from adfs.schedule.rounds import Cost
+from adfs.theory.description import Description, Fact, SelfDescribing
 from adfs.threads import one_blas_thread
 
 MOST_FEATURES = 2000
-BLOCK = 4  # evaluations between two looks at limits and signals
-RHO = 0.1  # only sets the default iteration limit: far from the optimum there is no rate
+BLOCK = 4  # evaluations between two checks of limits and signals
 MORE, LESS = 8.0, 4.0  # damping after a step that failed, and after one that did not
 EPSILON = float(np.finfo(np.float64).eps)
 
@@ -87,8 +85,10 @@ def hessian_cost(problem: Problem) -> NDArray[np.float64]:
 
 
 @dataclass(frozen=True)
-class NewtonParameters:
+class NewtonParameters(SelfDescribing):
     """What Newton's method runs with; there is nothing to tune."""
+
+    rho: ClassVar[float] = 0.1  # only sets the default iteration limit: far away there is no rate
 
     n_features: int
     hessian_cost: Vector
@@ -102,36 +102,27 @@ class NewtonParameters:
         facts = [
             Fact("d", self.n_features, "features"),
             Fact("h", most, part),
-            Fact("rounds", self.rounds, "of communication an evaluation: 2 (diameter + d)"),
+            Fact("rounds", self.rounds, "of communication per evaluation: 2 (diameter + d)"),
             Fact("numbers", self.numbers, "summed: d (d + 1) / 2 + d + 1"),
-            Fact("rho", RHO, "heuristic: only sets the default iteration limit"),
+            Fact("rho", self.rho, "heuristic: only sets the default iteration limit"),
         ]
         return Description("Newton's method over an all-reduce", facts)
 
-    def __str__(self) -> str:
-        return str(self.description())
-
 
 @dataclass
-class NewtonState:
-    """Where a run stands: the point taken last with its derivatives, and the step tried from it."""
+class NewtonState(DescentState):
+    """State of a run: beside that of any descent, the Hessian and its damping."""
 
-    trial: Vector
-    theta: Vector
-    objective: float
-    gradient: Vector
-    hessian: Matrix
-    direction: Vector
-    slope: float = 0.0
+    hessian: Matrix = field(default_factory=lambda: np.zeros((0, 0)))
     damping: float = 0.0
     trusted: bool = False  # the last step was tried undamped, and taken
 
 
-class Newton:
-    """Newton's method on the sum of all nodes, one evaluation an event."""
+class Newton(Descent[NewtonState]):
+    """Newton's method on the sum of all nodes, one evaluation per event."""
 
     def __init__(self, problem: Problem, parameters: NewtonParameters) -> None:
-        self.problem, self.parameters = problem, parameters
+        super().__init__(problem, parameters, parameters.numbers)
         nothing, zero = slice(0, 0), np.zeros(problem.n_features)
         self._lower = np.tril_indices(problem.n_features)
         # Loads the compiled kernels, which belongs to set-up.
@@ -141,21 +132,13 @@ class Newton:
         """Nothing evaluated yet: the first point is taken whatever its value."""
         zero = np.zeros(self.problem.n_features)
         start = zero if theta is None else theta.copy()
-        return NewtonState(start, start, np.inf, zero, np.zeros((0, 0)), zero)
-
-    def step(self, state: NewtonState, events: Events) -> NewtonState:
-        """One evaluation an event."""
-        with one_blas_thread():
-            for _ in range(len(events.which)):
-                self._evaluate(state)
-        return state
+        return NewtonState(start, start, np.inf, zero, zero)
 
     def _evaluate(self, state: NewtonState) -> None:
         objective, gradient = self.problem.objective_and_gradient(state.trial)
         slope = along(state.direction, gradient)
-        first = np.isinf(state.objective)
-        if first or sufficient(state.objective, state.slope, 1.0, objective, slope):
-            state.trusted = not first and state.damping == 0.0
+        if self._is_good(state, 1.0, objective, slope):
+            state.trusted = bool(np.isfinite(state.objective)) and state.damping == 0.0
             state.damping = self._less(state.damping)
             state.theta, state.objective, state.gradient = state.trial, objective, gradient
             state.hessian = self._hessian(state.theta)
@@ -200,30 +183,19 @@ class Newton:
         theta = state.trial if state.trusted else state.theta
         return np.tile(theta, (len(self.problem.nodes), 1))
 
-    def duals(self, state: NewtonState, node: int) -> None:
-        """There are none."""
-
     def arrays(self, state: NewtonState) -> Arrays:
         """Everything is shared; the Hessian is made again from ``theta``."""
         numbers = [state.objective, state.slope, state.damping, float(state.trusted)]
-        return Arrays({}, {}, {
-            "trial": state.trial, "theta": state.theta, "gradient": state.gradient,
-            "direction": state.direction, "numbers": np.array(numbers),
-        })  # fmt: skip
+        return Arrays({}, {}, {**state.vectors(), "numbers": np.array(numbers)})
 
     def restore(self, state: NewtonState, shared: Named) -> None:
         """The point taken last with its derivatives, and the step tried from it."""
-        vectors = (shared[name] for name in ("trial", "theta", "gradient", "direction"))
-        state.trial, state.theta, state.gradient, state.direction = vectors
+        state.take_vectors(shared)
         state.objective, state.slope, state.damping, trusted = shared["numbers"].tolist()
         state.trusted = bool(trusted)
         if np.isfinite(state.objective):  # something was evaluated
             with one_blas_thread():
                 state.hessian = self._hessian(state.theta)
-
-    def counts(self, events: Events) -> Counts:
-        """Every sample's gradient, and half a matrix, a gradient and an objective over the tree."""
-        return all_reduce.evaluations(self.problem, self.parameters.numbers, len(events.which))
 
 
 def _solve(hessian: Matrix, damping: float, gradient: Vector) -> Vector:
@@ -234,13 +206,13 @@ def _solve(hessian: Matrix, damping: float, gradient: Vector) -> Vector:
 
 
 @register("newton")
-def prepare(problem: Problem, setting: Setting) -> Method:
+def prepare(problem: Problem, setting: MethodSetting) -> Method:
     """Newton's method with its clock: m_i (1 + h) steps, then an all-reduce of a d x d matrix.
 
     Examples
     --------
     >>> problem = Problem([(np.eye(2), [1, 0]), (np.eye(2), [1, 0])])
-    >>> method = prepare(problem, Setting())
+    >>> method = prepare(problem, MethodSetting())
     >>> state = method.algorithm.step(method.algorithm.init(), method.source.draw(0, 6))
     >>> bool(np.abs(problem.gradient(method.algorithm.output(state)[0])).max() < 1e-12)
     True
@@ -248,7 +220,7 @@ def prepare(problem: Problem, setting: Setting) -> Method:
     Newton's method over an all-reduce
       d         2            features
       h         0.0964199    a sample's part of the Hessian in proximal steps; least 0.0964
-      rounds    6            of communication an evaluation: 2 (diameter + d)
+      rounds    6            of communication per evaluation: 2 (diameter + d)
       numbers   6            summed: d (d + 1) / 2 + d + 1
       rho       0.1          heuristic: only sets the default iteration limit
     """
@@ -257,19 +229,13 @@ def prepare(problem: Problem, setting: Setting) -> Method:
     if problem.n_features > MOST_FEATURES:
         raise ParameterError(
             f"Algorithm 'newton' sums a d x d matrix and d={problem.n_features} is more than "
-            f"{MOST_FEATURES}; take algorithm='lbfgs', which sums vectors."
+            f"{MOST_FEATURES}; take lbfgs, which sums vectors."
         )
-    h, rounds = (
-        hessian_cost(problem),
-        all_reduce.matrix_rounds(problem.topology, problem.n_features),
-    )
+    h = hessian_cost(problem)
+    rounds = all_reduce.matrix_rounds(problem.topology, problem.n_features)
     numbers = all_reduce.hessian_numbers(problem.n_features)
     parameters = NewtonParameters(problem.n_features, h, rounds, numbers)
-    clock = RoundClock(
-        [Cost(problem.sizes * (1.0 + h), rounds)],
-        problem.topology.edges, problem.n_nodes, setting.delays,
-    )  # fmt: skip
-    return Method(
-        Newton(problem, parameters), Rounds([0]), clock, RHO, parameters, block=BLOCK, shortest=1,
-        work=problem.n_samples,
+    return method_in_rounds(
+        problem, setting, Newton(problem, parameters), parameters,
+        Cost(problem.sizes * (1.0 + h), rounds), block=BLOCK, shortest=1, work=problem.n_samples,
     )  # fmt: skip

@@ -2,30 +2,33 @@
 
 A communication moves two centres by ``-+ a (mu^2 / p) (y_k / sigma_k - y_l / sigma_l)``; a local
 update takes one sample's proximal step on the plain conjugate and moves its centre by the opposite.
-Rows that are not touched cost nothing (`adfs.kernels.convex`).
+Rows that are not touched cost nothing (`adfs.kernels.non_smooth`).
 
 With Poisson clocks in place of the shared schedule this is its continuized form, with ``A(t)`` a
 function of time (docs/algorithms/continuized.md).
 
 Deviations: the output is ``x_t / sigma``, for which ``sum_i sigma_i / 2 |theta_i - theta*|^2`` is
-at most the dual gap, not ``v_t / sigma`` (trap T14). The certificate's dual point is ``v_t``: it is
+at most the dual gap, not ``v_t / sigma``. The certificate's dual point is ``v_t``: it is
 feasible like ``x_t``, and an average like ``x_t`` remembers old coefficients for O(t) iterations
 while a proximal step forgets them at once (docs/algorithms/ns-adfs.md has what both certify).
 """
 
+import functools
 import math
+import sys
 from dataclasses import dataclass
 
 import numpy as np
 
 from adfs.algorithms.base import (
+    Algorithm,
     Arrays,
     Counts,
     Matrix,
     Method,
+    MethodSetting,
     Named,
     Queued,
-    Setting,
     Vector,
     block_and_beat,
     exchange_counts,
@@ -36,13 +39,13 @@ from adfs.algorithms.base import (
     ticks_of,
 )
 from adfs.algorithms.dual_start import dual_start
-from adfs.kernels import convex, queues, ranks
+from adfs.kernels import non_smooth, queues, rank_nodes
 from adfs.kernels.edge import LINE
 from adfs.kernels.memory import aligned_zeros
 from adfs.kernels.poisson import TICKS
-from adfs.problems.finite_sum import Problem
+from adfs.problem.finite_sum import Problem
 from adfs.schedule.events import Events
-from adfs.theory.non_smooth import NonSmoothParameters
+from adfs.theory.non_smooth_parameters import NonSmoothParameters
 
 THEOREM = (
     "Theorem 4 bounds the mean of the dual gap by C / A_t with A_t ≥ t² / (4 S²): "
@@ -50,16 +53,19 @@ THEOREM = (
 )
 
 
+USUAL_TOL = 1e-6  # to which the method's rho is the mean rate of Theorem 4
+
+
 @dataclass
 class NsAdfsState:
-    """Where a run stands: ``A_t``, a line a sample, the centres' rows."""
+    """State of a run: ``A_t``, one line per sample, the rows of the centres."""
 
     growth: float
     lines: Matrix
     pairs: Matrix
 
 
-class NsAdfs:
+class NsAdfs(Algorithm[NsAdfsState]):
     """Algorithm 3 on one problem with one choice of parameters, or its continuized form."""
 
     def __init__(
@@ -68,7 +74,7 @@ class NsAdfs:
         require_non_smooth("ns-adfs", problem)
         self.problem, self.parameters = problem, parameters
         self.continuized = schedule == "poisson"
-        self.constants = convex.ConvexConstants(
+        self.constants = non_smooth.ConvexConstants(
             edges=problem.network.ends,
             edge_eta=parameters.edge_eta,
             edge_push=parameters.edge_push,
@@ -90,28 +96,28 @@ class NsAdfs:
             aligned_zeros(len(problem.nodes), 2 * problem.n_features),
         )
         if theta is not None:
-            _, state.lines[:, convex.VALUE], state.pairs[:, ::2] = dual_start(problem, theta)
+            _, state.lines[:, non_smooth.VALUE], state.pairs[:, ::2] = dual_start(problem, theta)
         return state
 
     def _lines(self) -> Matrix:
         problem, chosen = self.problem, self.parameters
         lines, sizes = aligned_zeros(problem.n_rows, LINE), np.diff(problem.offsets)
-        lines[:, convex.NORM2] = problem.squared_norms
-        lines[:, convex.LABEL] = problem.labels
-        lines[:, convex.WEIGHT] = problem.weights
+        lines[:, non_smooth.NORM2] = problem.squared_norms
+        lines[:, non_smooth.LABEL] = problem.labels
+        lines[:, non_smooth.WEIGHT] = problem.weights
         per_sample = np.repeat(1.0 / chosen.p_sample[problem.nodes], sizes)
-        lines[:, convex.PUSH] = per_sample
-        lines[:, convex.ETA] = per_sample * np.repeat(chosen.mu2[problem.nodes], sizes)
+        lines[:, non_smooth.PUSH] = per_sample
+        lines[:, non_smooth.ETA] = per_sample * np.repeat(chosen.mu2[problem.nodes], sizes)
         return lines
 
     def step(self, state: NsAdfsState, events: Events) -> NsAdfsState:
         """Run the events, in place."""
-        state.growth = convex.run_events(
+        state.growth = non_smooth.run_events(
             state.growth, ticks_of(events, self.continuized), events.which, events.sample,
             self.problem.rows, state.lines, state.pairs, self.constants, self._messages,
         )  # fmt: skip
         if self.continuized:
-            _, state.growth = convex.weights_at(events.stop * TICKS, self.constants)
+            _, state.growth = non_smooth.weights_at(events.stop * TICKS, self.constants)
         return state
 
     def nodes(self, state: NsAdfsState) -> tuple[Matrix, Matrix]:
@@ -121,8 +127,8 @@ class NsAdfs:
 
     def virtual(self, state: NsAdfsState) -> tuple[Vector, Vector]:
         """Coefficients of ``x_t`` and ``v_t`` at the virtual nodes, each on its own row."""
-        v = state.lines[:, convex.VALUE].copy()
-        return v + state.lines[:, convex.LAG] / state.growth, v
+        v = state.lines[:, non_smooth.VALUE].copy()
+        return v + state.lines[:, non_smooth.LAG] / state.growth, v
 
     def output(self, state: NsAdfsState) -> Matrix:
         """``theta_i = x_t^(i) / sigma_i``."""
@@ -134,12 +140,12 @@ class NsAdfs:
 
     def duals(self, state: NsAdfsState, node: int) -> Vector:
         """Virtual coefficients of ``v_t``: the dual point of the certificate."""
-        return state.lines[self.problem.node_rows(node), convex.VALUE].copy()
+        return state.lines[self.problem.node_rows(node), non_smooth.VALUE].copy()
 
     def arrays(self, state: NsAdfsState) -> Arrays:
         """The samples' changing columns, the centres, and ``A_t``."""
         return Arrays(
-            samples={"lines": state.lines[:, : convex.LAG + 1]},
+            samples={"lines": state.lines[:, : non_smooth.LAG + 1]},
             nodes={"pairs": state.pairs},
             shared={"growth": np.array([state.growth])},
         )
@@ -149,10 +155,10 @@ class NsAdfs:
         state.growth = float(shared["growth"][0])
 
     def queued(self, state: NsAdfsState) -> Queued:
-        """The same arithmetic for events in queues of nodes (`adfs.kernels.ranks`)."""
+        """The same arithmetic for events in queues of nodes (`adfs.kernels.rank_nodes`)."""
         c = self.constants
         sequence = queues.Sequence(c.smoothness, c.first_root, c.root_per_tick)
-        return Queued(ranks.Convex(state.lines, state.pairs, c), sequence)
+        return Queued(rank_nodes.NonSmoothArithmetic(state.lines, state.pairs, c), sequence)
 
     def pass_time(self, state: NsAdfsState, events: Events) -> tuple[Vector, Vector]:
         """Move ``A_t`` to the end of a block of which only own events are executed.
@@ -163,7 +169,7 @@ class NsAdfs:
         a, total = np.empty((2, len(events.which) + 1))
         if self.continuized:
             queues.weights_of_ticks(events.ticks, sequence, a, total)
-            state.growth = convex.weights_at(events.stop * TICKS, sequence)[1]
+            state.growth = non_smooth.weights_at(events.stop * TICKS, sequence)[1]
         else:
             state.growth = queues.weights_of_own(
                 events.ticks, events.start, events.stop, state.growth, sequence, a, total
@@ -176,14 +182,16 @@ class NsAdfs:
 
 
 @register("ns-adfs", poisson=True)
-def prepare(problem: Problem, setting: Setting) -> Method:
+def prepare(problem: Problem, setting: MethodSetting) -> Method:
     """Algorithm 3 with its schedule and its clock."""
     require_non_smooth("ns-adfs", problem)
     chosen = parameters_of("ns-adfs", NonSmoothParameters, problem, setting)
     clock = chosen.make_clock(setting.delays, setting.clock)
     block, beat = block_and_beat(problem, chosen.p_comm)
+    first = max(sys.float_info.min, problem.objective(np.zeros(problem.n_features)))
+    needed = functools.partial(chosen.iterations_to, first=first)
     return Method(
         NsAdfs(problem, chosen, setting.schedule), source_of(chosen, setting, problem.network),
-        clock, chosen.rho, chosen, block=block, beat=beat,
-        shortest=max(2_000, problem.n_samples), theorem=THEOREM,
+        clock, math.log(1.0 / USUAL_TOL) / needed(USUAL_TOL), chosen, block=block, beat=beat,
+        shortest=max(2_000, problem.n_samples), theorem=THEOREM, needed=needed,
     )  # fmt: skip

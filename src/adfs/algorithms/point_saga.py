@@ -42,32 +42,31 @@ from dataclasses import dataclass
 import numpy as np
 
 from adfs.algorithms.base import (
+    Algorithm,
     Arrays,
     Counts,
     Matrix,
     Method,
-    Named,
-    Setting,
+    MethodSetting,
     Vector,
-    copy_into,
     register,
     require_smooth,
     rule_of,
 )
 from adfs.kernels import point_saga as kernel
 from adfs.kernels.memory import aligned_zeros
-from adfs.problems.finite_sum import Problem
+from adfs.problem.finite_sum import Problem
 from adfs.randomness import stream_key
 from adfs.schedule.delays import Delays
 from adfs.schedule.events import Events
 from adfs.schedule.rounds import Cost, RoundClock, Rounds
-from adfs.theory.facts import Description, Fact
+from adfs.theory.description import Description, Fact, SelfDescribing
 
 RULES = ("theory", "tuned")  # one choice: both mean it
 
 
 @dataclass(frozen=True)
-class PointSagaParameters:
+class PointSagaParameters(SelfDescribing):
     """The step of Point-SAGA and the rate it is proven to have.
 
     Parameters
@@ -117,20 +116,17 @@ class PointSagaParameters:
         title = f"Point-SAGA parameters on one machine with {self.n_samples} samples"
         return Description(title, facts)
 
-    def __str__(self) -> str:
-        return str(self.description())
-
 
 @dataclass
 class PointSagaState:
-    """The table, a line a sample; ``x = s u + r phibar`` as the kernel keeps it."""
+    """The table, a line per sample; ``x = s u + r phibar`` as the kernel keeps it."""
 
     lines: Matrix
     pairs: Matrix  # (1, 2 d): u and phibar interleaved
     scales: Vector  # s and r
 
 
-class PointSaga:
+class PointSaga(Algorithm[PointSagaState]):
     """Point-SAGA on one machine; every node is given its iterate.
 
     The pass over the data that fills the table before round 0 is counted nowhere, as set-up.
@@ -140,7 +136,7 @@ class PointSaga:
     >>> import adfs
     >>> X, y = adfs.generators.two_gaussians(60, 3, seed=0)
     >>> problem = adfs.Problem(adfs.partition(X, y, 4), sigma=0.5)
-    >>> method = prepare(problem, Setting())
+    >>> method = prepare(problem, MethodSetting())
     >>> state = method.algorithm.step(method.algorithm.init(), method.source.draw(0, 3000))
     >>> bool(np.allclose(method.algorithm.output(state), problem.optimum().theta, atol=1e-9))
     True
@@ -148,7 +144,7 @@ class PointSaga:
 
     def __init__(self, problem: Problem, parameters: PointSagaParameters, seed: int) -> None:
         self.problem, self.parameters = problem, parameters
-        self.constants = kernel.Constants(
+        self.constants = kernel.PointSagaConstants(
             problem.loss.code, parameters.gamma, parameters.ridge, stream_key(seed, "point-saga")
         )
 
@@ -189,17 +185,13 @@ class PointSaga:
         shared = {"pairs": state.pairs, "scales": state.scales}
         return Arrays({"lines": state.lines[:, : kernel.NORM2]}, {}, shared)
 
-    def restore(self, state: PointSagaState, shared: Named) -> None:
-        """The vectors."""
-        copy_into(self.arrays(state).shared, shared)
-
     def counts(self, events: Events) -> Counts:
-        """One proximal step a round, and nobody to talk to."""
+        """One proximal step per round, no communication."""
         return Counts(n_prox=len(events.which))
 
 
 @register("point-saga", one_process=True)
-def prepare(problem: Problem, setting: Setting) -> Method:
+def prepare(problem: Problem, setting: MethodSetting) -> Method:
     """Point-SAGA with its clock, which is that of one machine, as fast as the fastest node."""
     require_smooth("point-saga", problem)
     rule_of("point-saga", setting, RULES)
@@ -222,7 +214,7 @@ def alone(delays: Delays) -> Delays:
 
 
 def sample_lines(problem: Problem) -> Matrix:
-    """A line a sample with its constants; the table is still to be filled."""
+    """A line per sample with its constants; the table is still to be filled."""
     lines = aligned_zeros(problem.n_rows, kernel.LINE)
     lines[:, kernel.NORM2] = problem.squared_norms
     lines[:, kernel.LABEL] = problem.labels

@@ -1,6 +1,6 @@
 """Importing this module registers every algorithm."""
 
-from adfs.algorithms import (
+from adfs.algorithms import (  # noqa: F401
     adfs,
     dsba,
     esdacd,
@@ -12,16 +12,3 @@ from adfs.algorithms import (
     ns_adfs,
     point_saga,
 )
-
-__all__ = [
-    "adfs",
-    "dsba",
-    "esdacd",
-    "katyusha",
-    "l_katyusha",
-    "lbfgs",
-    "msda",
-    "newton",
-    "ns_adfs",
-    "point_saga",
-]

@@ -3,45 +3,54 @@
 import argparse
 from typing import Any
 
-from adfs.cli import layout, options, output
-from adfs.cli.parser import add_command
+from adfs.cli import options, output
+from adfs.cli.arguments import Command
 
-EXAMPLE = """\
+EXAMPLES = """\
 examples:
   adfs datasets
   ADFS_DATA=~/libsvm adfs datasets
   adfs datasets --json
 
-A name is looked for in the folder ADFS_DATA, then in the cache (ADFS_CACHE, else ~/.cache/adfs),
-else downloaded when it is first used."""
-
-
-def add_parser(commands: Any) -> None:
-    """Declare the command."""
-    parser = add_command(
-        commands, "datasets", run, help="list the data sets known by name",
-        description="List the data sets whose names can stand for DATA: their size, their task, "
-        "and the file in which they were found, if they are on disk.",
-        epilog=EXAMPLE,
-    )  # fmt: skip
-    options.add_json(parser)
+A name is searched in the folder ADFS_DATA, then in the cache (ADFS_CACHE, else ~/.cache/adfs), and
+downloaded when it is first used, and again after --forget NAME. The numbers of rows are the
+published ones: a file on disk may have others."""
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the registry."""
-    from adfs.problems.datasets import available
+    """Print the registry, or remove a set from the cache."""
+    from adfs.data.datasets import available
 
+    if args.forget is not None:
+        return _forget(args)
     found = available()
     if args.json:
         output.emit_json({"datasets": [_record(dataset, path) for dataset, path in found]})
         return 0
     rows = [
-        (set_.name, f"{set_.n_samples:,}", f"{set_.n_features:,}", set_.task, _where(set_, path),
-         set_.description)
-        for set_, path in found
-    ]  # fmt: skip
+        (
+            known.name,
+            f"{known.n_samples:,}" + (" published" if path is not None else ""),
+            f"{known.n_features:,}",
+            known.task,
+            _where(known, path),
+            known.description,
+        )
+        for known, path in found
+    ]
     headers = ("name", "rows", "features", "task", "where", "what")
-    output.emit(layout.table(headers, rows, right=(1, 2)))
+    output.emit(output.table(headers, rows, right=(1, 2)))
+    return 0
+
+
+def _forget(args: argparse.Namespace) -> int:
+    from adfs.data.datasets import forget
+
+    removed = [str(path) for path in forget(args.forget)]
+    if args.json:
+        output.emit_json({"forgot": args.forget, "removed": removed})
+    else:
+        output.emit(f"forgot {args.forget}: removed {', '.join([*removed, 'its checksum'])}\n")
     return 0
 
 
@@ -54,12 +63,17 @@ def _where(dataset: Any, path: Any) -> str:
 
 
 def _record(dataset: Any, path: Any) -> dict[str, Any]:
-    return {
-        "name": dataset.name,
-        "n_samples": dataset.n_samples,
-        "n_features": dataset.n_features,
-        "task": dataset.task,
-        "path": None if path is None else str(path),
-        "url": dataset.url,
-        "description": dataset.description,
-    }
+    names = ("name", "n_samples", "n_features", "task", "url", "description")
+    values = {name: getattr(dataset, name) for name in names}
+    return {**values, "sizes": "published", "path": None if path is None else str(path)}
+
+
+COMMAND = Command(
+    "datasets",
+    "list the data sets known by name",
+    "List the data sets whose names can be given as DATA: their size, their task, and the file in "
+    "which they were found, if they are on disk.",
+    EXAMPLES,
+    run,
+    groups=options.DATA_SETS,
+)

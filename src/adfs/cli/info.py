@@ -1,4 +1,4 @@
-"""`adfs info`: versions, the machine, and what is installed besides; with --mpi, its network."""
+"""`adfs info`: versions, cores, extras and caches; with --mpi, timed messages."""
 
 import argparse
 import os
@@ -7,50 +7,106 @@ from pathlib import Path
 from typing import Any
 
 import adfs
-from adfs.cli import compile_ahead, layout, network, options, output
-from adfs.cli.parser import add_command
+from adfs.cli import options, output
+from adfs.cli.arguments import Command
 from adfs.errors import DataError
+
+HEADERS = ("features", "proximal step", "exchange", "slowest pair", "tau")
+
+
+def _run_mpi(as_json: bool) -> int:
+    """Measure on all ranks; rank 0 prints."""
+    from adfs.mpi.communicator import Communicator
+    from adfs.mpi.measure import measure
+
+    with Communicator.open() as world:
+        found = measure(world)
+    if world.rank > 0:
+        return 0
+    if as_json:
+        output.emit_json({**_record(), "mpi": found})
+    else:
+        output.emit(_mpi_text(found))
+    return 0
+
+
+def _mpi_text(found: dict[str, Any]) -> str:
+    """The table, the fitted line, and how to use them."""
+    rows = [_cells(row) for row in found["sizes"]]
+    return (
+        _heading(found) + "\n" + output.table(HEADERS, rows, right=range(len(HEADERS))) + "\n"
+        f"exchange = {found['latency_us']:.3g} us + 8 (features + 1) bytes / "
+        f"{_bandwidth(found['bandwidth_gb_s'])}, off by at most {100 * found['fit_error']:.0f} %\n"
+        + _advice(found["sizes"][0])
+    )  # fmt: skip
+
+
+def _heading(found: dict[str, Any]) -> str:
+    from adfs.study.numbers import count
+
+    how = "MPI's C functions" if found["compiled"] else "mpi4py, message by message"
+    line = f"{found['ranks']} ranks on {count(found['hosts'], 'host')}, {found['library']}, {how}\n"
+    if found["oversubscribed"]:
+        line += "There are more ranks than cores on a host: times include waiting for a core.\n"
+    return line
+
+
+def _advice(row: dict[str, Any]) -> str:
+    """How the numbers are used, with one of them."""
+    return (
+        "tau is an exchange in proximal steps of dense rows: take the line nearest to your number\n"
+        f"of features, here --tau {row['tau']:.3g} for {row['n_features']} features. On rows with "
+        "few non-zeros a step\ntakes less time, so tau is larger in the same proportion.\n"
+    )
+
+
+def _cells(row: dict[str, Any]) -> list[str]:
+    first, second = row["slowest_pair"]
+    return [
+        f"{row['n_features']}",
+        f"{row['prox_ns']:.0f} ns",
+        f"{row['exchange_us']:.2f} us",
+        f"{row['slowest_us']:.2f} us ({first}, {second})",
+        f"{row['tau']:.3g}",
+    ]
+
+
+def _bandwidth(gigabytes: float | None) -> str:
+    return "any bandwidth" if gigabytes is None else f"{gigabytes:.3g} GB/s"
+
+
+def _run_compile(as_json: bool) -> int:
+    """Compile what is missing and print how much that was."""
+    from adfs.compilation import compile_all
+    from adfs.kernels import compile_notice
+
+    compile_notice.enabled = False  # it would announce less time than this takes
+    done = compile_all()
+    if as_json:
+        output.emit_json(done._asdict())
+    else:
+        output.emit(
+            f"compiled {done.n_compiled} kernels in {done.seconds:.1f} s, found {done.n_loaded} "
+            f"compiled before; all are in {done.folder}\n"
+        )
+    return 0
+
 
 NEEDED = ("numpy", "scipy", "numba", "networkx", "scikit-learn", "rich")
 EXTRAS = {"mpi4py": "mpi", "mpich": "mpi", "matplotlib": "plots"}
 
 
-def add_parser(commands: Any) -> None:
-    """Declare the command."""
-    parser = add_command(
-        commands, "info", run, help="show versions, cores, caches and extras",
-        description="Show what a bug report should hold: versions, cores, extras, the registered "
-        "algorithms, where compiled kernels and data sets are kept. With --mpi, measure what a "
-        "message and a proximal step take here, and which --tau follows. With --compile, compile "
-        "all kernels now, as for a container image.",
-        epilog="examples:\n  adfs info\n  adfs info --json\n  mpiexec -n 2 adfs info --mpi",
-    )  # fmt: skip
-    group = parser.add_mutually_exclusive_group()
-    group.add_argument(
-        "--mpi",
-        action="store_true",
-        help="measure what a proximal step and an exchange between ranks take; start it by mpiexec",
-    )
-    group.add_argument(
-        "--compile",
-        action="store_true",
-        help="compile every kernel that an ordinary run uses and does not find compiled; takes a "
-        "minute or two on one core",
-    )
-    options.add_json(parser)
-
-
 def run(args: argparse.Namespace) -> int:
-    """Print what is known of the surroundings."""
+    """Print what is known about this installation."""
     if args.mpi:
-        return network.run(args.json, _record)
+        return _run_mpi(args.json)
     if args.compile:
-        return compile_ahead.run(args.json)
+        return _run_compile(args.json)
     record = _record()
     if args.json:
         output.emit_json(record)
     else:
-        output.emit(layout.facts(_lines(record)))
+        output.emit(output.facts(_lines(record)))
     return 0
 
 
@@ -85,7 +141,7 @@ def _version(package: str) -> str | None:
 
 def _numba_cache() -> dict[str, Any]:
     """Where compiled kernels are kept, and how many there are."""
-    from adfs.kernels.blocks import run_events
+    from adfs.kernels.event_loop import run_events
 
     stats = getattr(run_events, "stats", None)  # absent where NUMBA_DISABLE_JIT is set
     path = None if stats is None else stats.cache_path
@@ -94,7 +150,7 @@ def _numba_cache() -> dict[str, Any]:
 
 
 def _data() -> dict[str, Any]:
-    from adfs.problems.datasets import available, cache_folder
+    from adfs.data.datasets import available, cache_folder
 
     folder, fault = os.environ.get("ADFS_DATA") or None, None
     try:
@@ -111,7 +167,7 @@ def _lines(record: dict[str, Any]) -> list[tuple[str, str]]:
         ("python", f"{record['python']} on {record['platform']}"),
         ("cores", str(record["cores"])),
         *((name, version or "not installed") for name, version in record["versions"].items()),
-        *((name, version or f"not installed; pip install 'adfs[{EXTRAS[name]}]'")
+        *((name, version or f"not installed; {_install(EXTRAS[name])}")
           for name, version in record["extras"].items()),
         ("algorithms", ", ".join(record["algorithms"])),
         ("numba cache", _cache_line(cache)),
@@ -121,6 +177,10 @@ def _lines(record: dict[str, Any]) -> list[tuple[str, str]]:
     ]  # fmt: skip
 
 
+def _install(extra: str) -> str:
+    return f"pip install '.[{extra}]' in the folder of adfs's source"
+
+
 def _cache_line(cache: dict[str, Any]) -> str:
     if cache["path"] is None:
         return "none: NUMBA_DISABLE_JIT is set, kernels run uncompiled"
@@ -128,3 +188,16 @@ def _cache_line(cache: dict[str, Any]) -> str:
         return f"{cache['path']} (empty: the first run compiles)"
     size = cache["bytes"] / 1e6
     return f"{cache['path']} ({cache['n_compiled']} compiled functions, {size:.1f} MB)"
+
+
+COMMAND = Command(
+    "info",
+    "show versions, cores, caches and extras",
+    "Show what a bug report should contain: versions, cores, extras, the registered algorithms, "
+    "where compiled kernels and data sets are kept. With --mpi, measure what a message and a "
+    "proximal step take here, and which --tau follows. With --compile, compile all kernels now, as "
+    "for a container image.",
+    "examples:\n  adfs info\n  adfs info --json\n  mpiexec -n 2 adfs info --mpi",
+    run,
+    groups=options.INFO,
+)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from adfs.runtime.model import Model
+from adfs.model import Model
 
 # What each regression loss is about; classifiers are judged by their accuracy.
 ERRORS = {"squared": "mean_squared_error"}
@@ -24,7 +24,9 @@ def summed(model: Model, scores: NDArray[np.float64], labels: NDArray[Any]) -> t
         return "accuracy", float(np.sum(model.labels(scores) == labels))
     name = ERRORS.get(model.loss.name, OTHER_ERROR)
     residual = scores - labels
-    return name, float(np.sum(residual**2 if name.endswith("squared_error") else abs(residual)))
+    with np.errstate(over="ignore"):
+        errors = residual**2 if name.endswith("squared_error") else abs(residual)
+    return name, float(np.sum(errors))
 
 
 def phrase(name: str, value: float) -> str:

@@ -1,16 +1,90 @@
-"""What commands say and write: lines, JSON, and files that are whole or not there."""
+"""Text and JSON on stdout and stderr: colours, widths, tables, notes and error lines."""
 
 import contextlib
 import json
-import math
 import os
+import shutil
 import sys
-from collections.abc import Iterable, Iterator
-from pathlib import Path
+import textwrap
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from adfs.cli import terminal
-from adfs.errors import DataError
+from adfs.errors import LongRunWarning, shortened
+from adfs.storage import json_value
+from adfs.study.text_tables import aligned
+
+USUAL = 80  # columns
+NARROWEST = 24  # columns below which breaking lines gains nothing
+STYLES = {"bold": "1", "good": "32", "warning": "33", "bad": "1;31"}
+
+
+def is_terminal(stream: Any) -> bool:
+    """Whether the stream is a terminal; one that is closed or missing is not."""
+    try:
+        return bool(stream.isatty())
+    except (AttributeError, ValueError):
+        return False
+
+
+def is_live(stream: Any) -> bool:
+    """Whether a line on the stream can be overwritten."""
+    return is_terminal(stream) and os.environ.get("TERM") != "dumb"
+
+
+def has_colour(stream: Any) -> bool:
+    """Whether to colour what goes to the stream."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    return is_live(stream)
+
+
+def paint(text: str, style: str, stream: Any) -> str:
+    """The text in a style of `STYLES`, or as it is where colours are not wanted."""
+    return f"\033[{STYLES[style]}m{text}\033[0m" if has_colour(stream) else text
+
+
+def columns(stream: Any) -> int | None:
+    """Columns of a terminal; None for files and pipes, where lines have no limit."""
+    return width() if is_terminal(stream) else None
+
+
+def width() -> int:
+    """Columns of the terminal, 80 where they are not known (Python 3.10 then returns 0)."""
+    return shutil.get_terminal_size().columns or USUAL
+
+
+def facts(pairs: Iterable[tuple[str, str]]) -> str:
+    """Lines ``name  text`` with the texts below each other."""
+    rows = list(pairs)
+    width = max(len(name) for name, _ in rows)
+    return "".join(_broken(f"{name:<{width}}  ", text) for name, text in rows)
+
+
+def _broken(name: str, text: str) -> str:
+    """One fact on as many lines as the terminal needs; on one line in a file or a pipe."""
+    room = columns(sys.stdout)
+    if room is None or len(name) + len(text) <= room:
+        return f"{name}{text}\n"
+    hang = len(name) if room - len(name) >= NARROWEST else 2
+    lines = textwrap.wrap(
+        text, max(NARROWEST, room - 1 - hang), break_on_hyphens=False, break_long_words=False
+    )
+    body = ("\n" + " " * hang).join(lines)
+    return f"{name}{body}\n" if hang == len(name) else f"{name.rstrip()}\n{' ' * hang}{body}\n"
+
+
+def table(headers: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> str:
+    """Aligned columns; those numbered in ``right`` are aligned to the right.
+
+    Where a terminal is too narrow for them, each row is a block of facts instead.
+    """
+    text, room = aligned(headers, rows, right), columns(sys.stdout)
+    if room is not None and max(map(len, text.splitlines())) > room:
+        return "\n".join(facts(zip(headers, row, strict=True)) for row in rows)
+    return text
 
 
 class OutputError(Exception):
@@ -19,37 +93,41 @@ class OutputError(Exception):
 
 def complain(message: object, code: int) -> int:
     """One line on stderr; returns the exit code."""
-    name = terminal.paint("adfs:", "bad", sys.stderr)
-    _say(f"{name} {' '.join(str(message).split())}")
+    name = paint("adfs:", "bad", sys.stderr)
+    note(f"{name} {shortened(' '.join(str(message).split()))}")
     return code
 
 
 def refuse(message: object, code: int) -> int:
-    """Complain before a rank has begun: once for a job on this host, and its ranks end with us.
+    """Complain before a rank has begun: once per job and host, and end the ranks on this host.
 
-    Where one of them alone refuses (a file that only its host lacks), the others would wait for it
-    within MPI for ever.
+    If one rank alone refuses (a file is missing on its host only), the others would wait for it
+    in MPI without end.
     """
-    from adfs.launch.launcher import Turn, end_job, size_by_environment
-    from adfs.launch.supervisor import is_supervised
+    from adfs.mpi.launcher import end_job, size_by_environment
+    from adfs.mpi.supervisor import SupervisorLink
 
-    if (size_by_environment() or 1) == 1 or is_supervised():
+    if (size_by_environment() or 1) == 1:
         return complain(message, code)
-    Turn(os.getppid()).say(" ".join(str(message).split()))
+    SupervisorLink().print_failure(shortened(" ".join(str(message).split())))
     end_job(code)
     return code
 
 
 def note(message: str) -> None:
-    """A remark on stderr, so that stdout stays what was asked for."""
-    _say(message)
-
-
-def _say(line: str) -> None:
-    """A line on stderr; where that is closed, nobody is left to be told."""
+    """A line on stderr, so that stdout holds the result only; nothing where stderr is closed."""
     if sys.stderr is not None:
         with contextlib.suppress(OSError, ValueError):
-            print(_encodable(line, sys.stderr), file=sys.stderr, flush=True)
+            print(_encodable(message, sys.stderr), file=sys.stderr, flush=True)
+
+
+@contextlib.contextmanager
+def warnings_as_notes(quiet: bool) -> Iterator[None]:
+    """Python's warnings, each one line on stderr; not those about long runs if ``quiet``."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore" if quiet else "always", LongRunWarning)
+        warnings.showwarning = lambda message, *_: note(f"warning: {message}")
+        yield
 
 
 def _encodable(text: str, stream: Any) -> str:
@@ -59,7 +137,7 @@ def _encodable(text: str, stream: Any) -> str:
 
 
 def emit(text: str) -> None:
-    """Text on stdout; a reader who has gone away, or was never there, is no failure."""
+    """Text on stdout; a reader that has left, or a closed stdout, is not a failure."""
     if sys.stdout is None:
         return
     try:
@@ -74,84 +152,10 @@ def emit(text: str) -> None:
 
 def emit_json(record: dict[str, Any]) -> None:
     """One JSON object on stdout; numbers that JSON does not have become null."""
-    emit(json.dumps(plain(record), allow_nan=False) + "\n")
-
-
-def plain(value: Any) -> Any:
-    """The value in what JSON has: what is not finite is None, tuples are lists."""
-    if isinstance(value, dict):
-        return {str(key): plain(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(each) for each in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
+    emit(json.dumps(json_value(record), allow_nan=False) + "\n")
 
 
 def _silence() -> None:
-    """Send the rest of stdout nowhere: Python would fail again when it flushes at its exit."""
+    """Discard the rest of stdout: Python would fail again when it flushes at its exit."""
     with open(os.devnull, "w") as nowhere:
         os.dup2(nowhere.fileno(), sys.stdout.fileno())
-
-
-def check_writable(flag: str, path: str | None) -> None:
-    """Refuse, before any work, a place where a file could not be put."""
-    if path is None:
-        return
-    try:
-        fault = _fault(path)
-    except OSError as error:
-        fault = f"cannot be written: {error.strerror}; choose another place"
-    if fault:
-        raise DataError(f"{flag} {path or repr(path)} {fault}.")
-
-
-def _fault(path: str) -> str | None:
-    """What keeps a file from being put at ``path``, with the way out."""
-    target = Path(os.path.realpath(path))
-    if not path or target.is_dir():
-        return "must name a file, but is a folder; add a file name"
-    if not target.parent.is_dir():
-        return f"must be in an existing folder, but {target.parent} is none; create it first"
-    if target.exists() and not target.is_file():
-        return "must be an ordinary file, not a device; choose another"
-    if target.exists() and not os.access(target, os.W_OK):
-        return "is write-protected; choose another file"
-    import tempfile
-
-    # Writing a file whole needs a neighbour, so making one shows whether that will work.
-    handle, neighbour = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    os.close(handle)
-    os.unlink(neighbour)
-    return None
-
-
-def check_distinct(outputs: dict[str, str | None], inputs: Iterable[str] = ()) -> None:
-    """Refuse two outputs in one file, and an output over the samples it is made from."""
-    seen = {os.path.realpath(name): name for name in inputs if os.path.exists(name)}
-    for flag, path in outputs.items():
-        if path is None:
-            continue
-        place = os.path.realpath(path)
-        if place in seen:
-            raise DataError(f"{flag} {path} would overwrite {seen[place]}; name another file.")
-        seen[place] = f"{flag} {path}"
-
-
-@contextlib.contextmanager
-def writing(path: str) -> Iterator[str]:
-    """Where to write, symbolic links followed; what the system refuses becomes a sentence."""
-    try:
-        yield os.path.realpath(path)
-    except OSError as error:
-        raise OutputError(
-            f"{path} could not be written: {error.strerror}; what was there before is intact."
-        ) from None
-
-
-def write(path: str, content: bytes) -> None:
-    """Put ``content`` at ``path``, whole or not at all."""
-    from adfs.storage import write_whole
-
-    with writing(path) as place:
-        write_whole(place, content)

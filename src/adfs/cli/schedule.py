@@ -1,23 +1,23 @@
-"""`adfs schedule`: draw a schedule, look at it, time it, picture it."""
+"""`adfs schedule`: sample a schedule, show it, time it, draw it."""
 
 import argparse
+import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from adfs.cli import layout, options, output, timeline
-from adfs.cli.kinds import Whole
-from adfs.cli.parser import add_command
-from adfs.cli.settings import add_settings
+from adfs.cli import files, options, output
+from adfs.cli.arguments import Command, Option, read_delays
 from adfs.errors import ParameterError
 
 if TYPE_CHECKING:
     from adfs.graphs.topology import Topology
-    from adfs.schedule.law import SamplingLaw
+    from adfs.schedule.sampling_law import SamplingLaw
     from adfs.schedule.schedule import Schedule
 
-FIRST_EVENTS = 10
+BLOCK = 1 << 16
+FILE = Option("FILE", "a schedule file", options.INPUT)
 
-EXAMPLE = """\
+EXAMPLES = """\
 examples:
   adfs schedule sample --graph ring --nodes 8 --p-comm 0.3 --events 1000 --out s.npz
   adfs schedule show s.npz
@@ -29,100 +29,26 @@ examples:
   adfs schedule sample --graph ring --nodes 8 --p-comm 0.3 --events 1000 --out s.npz
   adfs schedule sample breast-cancer --nodes 9 --sigma 0.1 --events 10000 --seed 1 --json"""
 
+SHOW_EXAMPLES = """\
+examples:
+  adfs schedule show s.npz
+  adfs schedule show s.npz --first 3 --json"""
 
-def add_parser(commands: Any) -> None:
-    """Declare the command and its four verbs."""
-    parser = commands.add_parser(
-        "schedule", help="draw, show, time and picture a schedule",
-        description="Work with schedules: which node computes and which edge communicates, in "
-        "which order. A schedule is drawn from a seed, and can be timed and pictured under any "
-        "model of the network without running the algorithm.",
-        epilog=EXAMPLE,
-    )  # fmt: skip
-    parser.set_defaults(parser=parser)
-    verbs = parser.add_subparsers(metavar="VERB", dest="verb", required=True)
-    _add_sample(verbs)
-    show = add_command(
-        verbs, "show", run_show, help="counts, shares and the first events",
-        description="Show what a schedule file holds: how many events of which kind, on which "
-        "network, and the first of them as the paper writes them.",
-        epilog="examples:\n  adfs schedule show s.npz\n  adfs schedule show s.npz --first 3 --json",
-    )  # fmt: skip
-    show.add_argument("file", metavar="FILE", help="a schedule file")
-    show.add_argument(
-        "--first",
-        type=Whole(0),
-        default=FIRST_EVENTS,
-        metavar="N",
-        help=f"how many events to list (default {FIRST_EVENTS})",
-    )
-    options.add_json(show)
-    timeline.add_times(verbs)
-    timeline.add_timeline(verbs)
+TIMES_EXAMPLES = """\
+examples:
+  adfs schedule times s.npz --tau 5 --delay-law exponential
+  adfs schedule times s.npz --speed 1,1,10,1,1,1,1,1
+  adfs schedule times s.npz --clock rendezvous --json"""
 
-
-def _add_sample(verbs: Any) -> None:
-    sample = add_command(
-        verbs, "sample", run_sample, help="draw a schedule from a seed",
-        description="Draw a schedule from a seed: with the parameters that suit a DATA, or without "
-        "DATA with equal probabilities and a share --p-comm of communications.",
-        epilog=SAMPLE_EXAMPLES,
-    )  # fmt: skip
-    sample.add_argument("data", metavar="DATA", nargs="?", help=options.DATA_HELP)
-    options.add_problem(sample)
-    options.add_time(sample)
-    group = sample.add_argument_group("the schedule")
-    options.add_rule(group)
-    group.add_argument(
-        "--p-comm",
-        type=float,
-        metavar="P",
-        help="share of communications (default: what the rule says; 0.5 without DATA)",
-    )
-    group.add_argument(
-        "--events",
-        type=Whole(1),
-        default=1000,
-        metavar="N",
-        help="number of events (default 1000)",
-    )
-    options.add_seed(group)
-    files = sample.add_argument_group("files and words")
-    files.add_argument("--out", metavar="FILE", help="write the schedule here (.npz)")
-    options.add_json(files)
-    add_settings(sample)
-
-
-def run_sample(args: argparse.Namespace) -> int:
-    """Draw, write, show."""
-    from adfs.schedule.schedule import Schedule
-
-    output.check_writable("--out", args.out)
-    schedule = Schedule.sample(_law(args), args.events, args.seed)
-    if args.out is not None:
-        with output.writing(args.out) as place:
-            schedule.save(place)
-    _show(args, schedule, FIRST_EVENTS)
-    return 0
-
-
-def _law(args: argparse.Namespace) -> "SamplingLaw":
-    """Probabilities: chosen for DATA, or equal ones."""
-    from adfs.cli.data import build_problem, input_files, read_topology
-    from adfs.theory.non_smooth import NonSmoothParameters
-    from adfs.theory.parameters import Parameters
-
-    if args.data is None:
-        return _uniform(read_topology(args), args.p_comm, args.m or 1)
-    output.check_distinct({"--out": args.out}, input_files(args.data))
-    problem = build_problem(args)
-    rules = Parameters if problem.loss.smooth else NonSmoothParameters
-    return rules.choose(problem, args.parameters, args.tau, args.clock, p_comm=args.p_comm)
+TIMELINE_EXAMPLES = """\
+examples:
+  adfs schedule timeline s.npz --tau 3 --last 40 --out timeline.png
+  adfs schedule timeline s.npz --first 100 --last 200 --chrome timeline.json --json"""
 
 
 @dataclass(frozen=True)
-class Law:
-    """Probabilities that no problem stands behind."""
+class BareLaw:
+    """Probabilities without a problem."""
 
     edges: Any
     p_edge: Any
@@ -130,14 +56,39 @@ class Law:
     offsets: Any
 
     def importance_of(self, node: int) -> Any:
-        """All samples alike."""
+        """The same for all samples."""
         import numpy as np
 
         return np.ones(int(self.offsets[node + 1] - self.offsets[node]))
 
 
-def _uniform(topology: "Topology", p_comm: float | None, m: int) -> Law:
-    """Every edge as likely as the next, and so every node; ``m`` samples a node."""
+def run_sample(args: argparse.Namespace) -> int:
+    """Sample, write, show."""
+    from adfs.schedule.schedule import Schedule
+
+    schedule = Schedule.sample(_law(args), args.events, args.seed)
+    if args.out is not None:
+        with files.writing(args.out) as place:
+            schedule.save(place)
+    _show(args, schedule, options.FIRST_EVENTS, args.out)
+    return 0
+
+
+def _law(args: argparse.Namespace) -> "SamplingLaw":
+    """Probabilities: chosen for DATA, or equal ones."""
+    from adfs.cli.problem_arguments import build_problem, read_topology
+    from adfs.theory.non_smooth_parameters import NonSmoothParameters
+    from adfs.theory.parameters import Parameters
+
+    if args.data is None:
+        return _uniform(read_topology(args), args.p_comm, args.m or 1)
+    problem = build_problem(args)
+    rules = Parameters if problem.loss.smooth else NonSmoothParameters
+    return rules.choose(problem, args.parameters, args.tau, args.clock, p_comm=args.p_comm)
+
+
+def _uniform(topology: "Topology", p_comm: float | None, m: int) -> BareLaw:
+    """Equal probabilities of all edges, and of all nodes; ``m`` samples per node."""
     import numpy as np
 
     n_edges, n_nodes = topology.n_edges, topology.n_nodes
@@ -145,11 +96,11 @@ def _uniform(topology: "Topology", p_comm: float | None, m: int) -> Law:
     if not 0.0 <= share <= (1.0 if n_edges else 0.0):
         raise ParameterError(
             f"--p-comm {share:g} must be a share between 0 and 1, and 0 on a graph without edges; "
-            "leave it out for the usual one."
+            "leave it out for the default."
         )
     p_edge = np.full(n_edges, share / max(1, n_edges))
     p_node = np.full(n_nodes, (1.0 - share) / n_nodes)
-    return Law(topology.edges, p_edge, p_node, m * np.arange(n_nodes + 1))
+    return BareLaw(topology.edges, p_edge, p_node, m * np.arange(n_nodes + 1))
 
 
 def run_show(args: argparse.Namespace) -> int:
@@ -160,22 +111,22 @@ def run_show(args: argparse.Namespace) -> int:
     return 0
 
 
-def _show(args: argparse.Namespace, schedule: "Schedule", first: int) -> None:
+def _show(
+    args: argparse.Namespace, schedule: "Schedule", first: int, written: str | None = None
+) -> None:
     record = _record(schedule, first)
     if args.json:
-        output.emit_json({**record, "out": getattr(args, "out", None)})
+        output.emit_json({**record, "out": written})
         return
     counts = record["n_local"]
     lines = [
         ("events", f"{record['n_events']:,}"),
         ("network", f"{record['n_nodes']} nodes, {record['n_edges']} edges"),
         ("communications", f"{record['n_exchanges']:,} ({100 * record['p_comm']:.1f} %)"),
-        ("local updates", f"{sum(counts):,}, {min(counts):,} to {max(counts):,} a node"),
+        ("local updates", f"{sum(counts):,}, {min(counts):,} to {max(counts):,} per node"),
         (f"first {len(record['first'])}", " ".join(map(_event, record["first"]))),
     ]
-    if getattr(args, "out", None):
-        lines.append(("wrote", args.out))
-    output.emit(layout.facts(lines))
+    output.emit(output.facts([*lines, *([("wrote", written)] if written else [])]))
 
 
 def _record(schedule: "Schedule", first: int) -> dict[str, Any]:
@@ -199,5 +150,120 @@ def _record(schedule: "Schedule", first: int) -> dict[str, Any]:
 
 
 def _event(event: Any) -> str:
-    """As the paper writes it: (0,3) is an exchange, (2) a local update."""
+    """As in the paper: (0,3) is an exchange, (2) a local update."""
     return "(" + ",".join(map(str, event if isinstance(event, list) else [event])) + ")"
+
+
+def run_times(args: argparse.Namespace) -> int:
+    """Finish time and idle share of each node."""
+    from adfs.schedule.schedule import Schedule
+
+    schedule = Schedule.load(args.file)
+    clock = schedule.clock(clock=args.clock, delays=read_delays(args))
+    idle = clock.idle_share()
+    columns = {"finish": clock.finish, "busy": clock.busy, "waiting": clock.waiting}
+    if args.json:
+        nodes = {name: values.tolist() for name, values in columns.items()}
+        output.emit_json({"makespan": clock.time, "idle_share": idle.tolist(), **nodes})
+        return 0
+    rows = [
+        (str(k), *(f"{values[k]:,.6g}" for values in columns.values()), f"{100 * idle[k]:.1f} %")
+        for k in range(clock.n_nodes)
+    ]
+    output.emit(output.table(("node", *columns, "idle"), rows, right=range(5)))
+    output.emit(f"makespan {clock.time:,.6g}, mean idle share {100 * idle.mean():.1f} %\n")
+    return 0
+
+
+def run_timeline(args: argparse.Namespace) -> int:
+    """The picture, the trace, or both."""
+    from adfs.schedule.schedule import Schedule
+    from adfs.schedule.timeline import chrome_trace
+    from adfs.study.plots.timeline_plot import draw_timeline
+
+    if args.out is None and args.chrome is None:
+        raise ParameterError("a timeline needs a file; give --out picture.png or --chrome t.json.")
+    kind = files.picture_kind("--out", args.out) if args.out is not None else ""
+    schedule = Schedule.load(args.file)
+    last = min(schedule.n_events, args.first + options.WINDOW if args.last is None else args.last)
+    if args.first >= last:
+        raise ParameterError(
+            f"--first {args.first} must come before --last {last} in a schedule of "
+            f"{schedule.n_events} events; choose another window."
+        )
+    table = _intervals(args, schedule, last)
+    if args.chrome is not None:
+        files.write(args.chrome, json.dumps(chrome_trace(table)).encode())
+    if args.out is not None:
+        ax = files.new_axes(9.0, 1.3 + min(0.62 * schedule.n_nodes, 14.0))
+        draw_timeline(table, schedule.n_nodes, ax)
+        files.save_picture(ax.figure, args.out, kind)
+    if args.json:
+        window = {"first": args.first, "last": last}  # as the flags count
+        output.emit_json({**window, "out": args.out, "chrome": args.chrome})
+        return 0
+    written = ", ".join(path for path in (args.out, args.chrome) if path is not None)
+    output.emit(f"events {args.first} to {last - 1}: wrote {written}\n")
+    return 0
+
+
+def _intervals(args: argparse.Namespace, schedule: "Schedule", last: int) -> Any:
+    """What each node does in the window; the clock runs up to it first."""
+    from adfs.schedule.clock import Clock
+    from adfs.schedule.timeline import intervals
+
+    clock = Clock(schedule.edges, schedule.n_nodes, read_delays(args), args.clock)
+    for start in range(0, args.first, BLOCK):
+        clock.advance(schedule.events(start, min(args.first, start + BLOCK)))
+    return intervals(schedule.events(args.first, last), clock)
+
+
+SAMPLE = Command(
+    "sample",
+    "sample a schedule from a seed",
+    "Sample a schedule from a seed: with the parameters that suit a DATA, or without DATA with "
+    "equal probabilities and a share --p-comm of communications.",
+    SAMPLE_EXAMPLES,
+    run_sample,
+    (options.OPTIONAL_DATA,),
+    options.SAMPLE,
+)
+SHOW = Command(
+    "show",
+    "counts, shares and the first events",
+    "Show the content of a schedule file: how many events of which kind, on which network, and the "
+    "first of them in the paper's notation.",
+    SHOW_EXAMPLES,
+    run_show,
+    (FILE,),
+    options.SHOW,
+)
+TIMES = Command(
+    "times",
+    "when each node is done, and how long it waited",
+    "Time a schedule on a model of the network: when each node is done, how long it was busy and "
+    "how long it waited. The algorithm is not run.",
+    TIMES_EXAMPLES,
+    run_times,
+    (FILE,),
+    options.TIMES,
+)
+TIMELINE = Command(
+    "timeline",
+    "what each node does when, as a picture or a trace",
+    "Draw a window of a schedule as in the paper's Figure 2, or write it for chrome://tracing and "
+    "ui.perfetto.dev: what each node does when, and when it waits.",
+    TIMELINE_EXAMPLES,
+    run_timeline,
+    (FILE,),
+    options.TIMELINE,
+)
+COMMAND = Command(
+    "schedule",
+    "sample, show, time and draw a schedule",
+    "Work with schedules: which node computes and which edge communicates, in which order. A "
+    "schedule is sampled from a seed. It can be timed and drawn under any model of the network "
+    "without running the algorithm.",
+    EXAMPLES,
+    verbs=(SAMPLE, SHOW, TIMES, TIMELINE),
+)

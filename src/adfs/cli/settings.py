@@ -1,193 +1,152 @@
-"""Settings in a TOML file: the same as flags, and weaker than those that are typed.
+"""Settings in a TOML file: the same as flags, but typed flags take precedence.
 
-A file's settings are put as flags before the typed ones, so whatever holds for flags holds for
-them: types, ranges, what excludes what; and the command kept with a model needs no file.
+The settings of a file are inserted as flags before the typed ones. So the rules for flags hold for
+them too (types, ranges, exclusions), and the command stored with a model needs no file.
 """
 
 import argparse
-import os
-from collections.abc import Callable
-from typing import Any, NamedTuple
+import json
+import sys
+from typing import Any
 
-from adfs.cli import output, toml
+from adfs.cli import files, output
+from adfs.cli.arguments import Command, Option
+from adfs.cli.on_ranks import acts_for_the_job
 from adfs.cli.parser import Parser, nearest
-from adfs.cli.setting_values import is_switch, words_of
 from adfs.errors import DataError, ParameterError
 
+LONGEST = 1_000_000  # letters of a file
 OWN = ("--config", "--save-config")
-UNFINISHED = (1, 2)  # exit codes of runs whose settings are not worth keeping
+UNFINISHED = (1, 2)  # exit codes of runs whose settings are not saved
 
 
-class Setting(NamedTuple):
-    """One line of a file: the key as it is written, the argument it stands for, its words."""
-
-    key: str
-    action: argparse.Action
-    words: list[str]
-
-
-def add_settings(parser: Parser) -> None:
-    """``--config``, ``--save-config``, and a hidden ``--no-X`` for every switch ``--X``.
-
-    Called last, when all switches are declared.
-    """
-    for action in list(parser._actions):
-        if is_switch(action):
-            flag = action.option_strings[0].replace("--", "--no-", 1)
-            parser.add_argument(
-                flag, dest=action.dest, action="store_false", default=argparse.SUPPRESS,
-                help=argparse.SUPPRESS,
-            )  # fmt: skip
-    group = parser.add_argument_group("settings")
-    group.add_argument(
-        "--config",
-        metavar="FILE",
-        help="take settings from this TOML file: a key is a long flag without its dashes, such as "
-        "max-iter = 1000; what is typed wins over it, and --no-X undoes a switch X = true",
-    )
-    group.add_argument(
-        "--save-config",
-        metavar="FILE",
-        help="write all settings in force to this file, for --config",
-    )
+def load(path: str) -> dict[str, Any]:
+    """The keys and values of a file; an error names the file and the line."""
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:  # the same code, as a package
+        import tomli as tomllib
+    try:
+        with open(path, encoding="utf-8-sig", newline="") as file:  # Notepad's mark is allowed
+            text = file.read(LONGEST + 1)
+        if len(text) > LONGEST:
+            raise ValueError(f"it has more than {LONGEST:,} letters")
+        return tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        why = "it is nested too deeply" if isinstance(error, RecursionError) else error
+        raise DataError(f"--config {path} must be TOML, but: {why}; correct the file.") from None
 
 
-def expand(leaf: Parser, words: list[str]) -> list[str]:
-    """The words behind a command's name, with the file that they name replaced by its settings.
-
-    ``leaf`` is spoilt: whoever parses the result takes a new parser.
-    """
-    named = sum(word.split("=")[0] == "--config" for word in words)
-    if not named:
-        return words
-    if named > 1:
-        raise ParameterError(f"--config can be given once, but is there {named} times; keep one.")
-    known = _known(leaf)
-    groups = [set(map(id, group._group_actions)) for group in leaf._mutually_exclusive_groups]
-    typed = _typed(leaf, words)
-    path = typed.pop("config", None)
+def expand(command: Command, prog: str, words: list[str]) -> tuple[list[str], str | None]:
+    """The words after a command's name, with the settings of ``--config`` as flags; that file."""
+    given = sum(word.split("=")[0] == "--config" for word in words)
+    if not given or not command.has_settings:
+        return words, None
+    if given > 1:
+        raise ParameterError(f"--config can be given once, but occurs {given} times; keep one.")
+    typed = vars(Parser(command, prog, typed_only=True).parse_words(words)[0])
+    path = typed.get("config")
     if path is None:
-        return words
-    found = _read(leaf.prog, path, known)
-    _check_exclusive(path, found, groups)
-    rivals = {id(each) for each in leaf._actions if each.dest in typed}
-    for group in groups:
-        rivals |= group if group & rivals else set()
-    added = [word for each in found if id(each.action) not in rivals for word in each.words]
-    return [*added, *_without_config(words)]
-
-
-def _typed(leaf: Parser, words: list[str]) -> dict[str, Any]:
-    """What the words say themselves, without defaults and without what they lack."""
-    leaf._defaults.clear()
-    for action in leaf._actions:
-        action.default = argparse.SUPPRESS
-        if not action.option_strings:
-            action.nargs, action.required = "?", False
-    return vars(leaf.parse_known_args(words)[0])
+        return words, None
+    found = _read(command, prog, path)
+    options = [option for option, _ in found]
+    for rivals in {each.rivals for each in options if each.rivals}:
+        keys = [each.key for each in options if each.rivals == rivals]
+        if len(keys) > 1:
+            raise ParameterError(f"{' and '.join(keys)} in {path} exclude each other; keep one.")
+    taken = [each for each in command.options if each.dest in typed]
+    rivals_taken = {each.rivals for each in taken if each.rivals}
+    added = [
+        word
+        for option, words_of_option in found
+        if option not in taken and option.rivals not in rivals_taken
+        for word in words_of_option
+    ]
+    return [*added, *_without_config(words)], path
 
 
 def _without_config(words: list[str]) -> list[str]:
-    kept, skip = [], False
-    for word in words:
-        if not skip and word != "--config" and not word.startswith("--config="):
-            kept.append(word)
-        skip = word == "--config" and not skip
-    return kept
+    """The words without ``--config FILE`` or ``--config=FILE``, which is there once."""
+    place = next(k for k, word in enumerate(words) if word.split("=")[0] == "--config")
+    return words[:place] + words[place + 1 + (words[place] == "--config") :]
 
 
-def _known(leaf: Parser) -> dict[str, argparse.Action]:
-    """Arguments that a file may set, by their keys."""
-    actions = [
-        action
-        for action in leaf._actions
-        if action.help != argparse.SUPPRESS and not {*OWN, "--help"} & set(action.option_strings)
-    ]
-    return {_key(action): action for action in actions}
+def known(command: Command) -> dict[str, Option]:
+    """Options that a file may set, by their keys."""
+    return {each.key: each for each in command.options if each.flag not in OWN}
 
 
-def _key(action: argparse.Action) -> str:
-    return action.option_strings[0].removeprefix("--") if action.option_strings else action.dest
-
-
-def _read(command: str, path: str, known: dict[str, argparse.Action]) -> list[Setting]:
-    """The settings of a file, each checked."""
-    found: dict[str, Setting] = {}
-    for written, value in toml.load("--config", path).items():
+def _read(command: Command, prog: str, path: str) -> list[tuple[Option, list[str]]]:
+    """The settings of a file, each checked, with their words on the command line."""
+    options, found, keys = known(command), [], dict[str, str]()
+    for written, value in load(path).items():
         key = written.replace("_", "-")
-        if key not in known:
-            near = nearest(key, known)
-            way = f"the nearest is {near}" if near else f"see `{command} --help`"
-            raise ParameterError(f"{written} in {path} is no setting of `{command}`; {way}.")
-        if key in found:
-            raise ParameterError(
-                f"{written} in {path} is there a second time, as {found[key].key}; keep one."
-            )
-        words = words_of(command, f"{written} in {path}", known[key], value)
-        found[key] = Setting(written, known[key], words)
-    return list(found.values())
+        if key not in options:
+            near = nearest(key, options)
+            way = f"the nearest is {near}" if near else f"see `{prog} --help`"
+            raise ParameterError(f"{written} in {path} is not a setting of `{prog}`; {way}.")
+        if key in keys:
+            raise ParameterError(f"{written} in {path} is also set as {keys[key]}; keep one.")
+        keys[key] = written
+        found.append((options[key], _words(prog, f"{written} in {path}", options[key], value)))
+    return found
 
 
-def _check_exclusive(path: str, found: list[Setting], groups: list[set[int]]) -> None:
-    for group in groups:
-        rivals = [each.key for each in found if id(each.action) in group]
-        if len(rivals) > 1:
-            raise ParameterError(f"{' and '.join(rivals)} in {path} exclude each other; keep one.")
+def _words(prog: str, where: str, option: Option, value: Any) -> list[str]:
+    """A value as it would be typed; refuses one of another type or out of range."""
+    wanted = option.value_kind.wanted
+    _require(option.value_kind.allows(value), where, wanted, value)
+    if option.is_switch:
+        return [option.flag] if value else []
+    every = value if isinstance(value, list) else [value]
+    text = ",".join(each if isinstance(each, str) else repr(each) for each in every)
+    try:
+        option.kind(text)
+    except argparse.ArgumentTypeError as error:
+        raise ParameterError(f"{where}: {error}; see `{prog} --help`.") from None
+    if option.choices:
+        _require(text in option.choices, where, f"one of {', '.join(option.choices)}", value)
+    if option.flag:
+        return [f"{option.flag}={text}"]
+    return [f"./{text}" if text.startswith("-") else text]  # a file, not a flag
+
+
+def _require(holds: bool, where: str, wanted: str, value: Any) -> None:
+    if not holds:
+        shown = "a table" if isinstance(value, dict) else json.dumps(value, default=str)
+        raise ParameterError(f"{where} must be {wanted}, but is {shown}; correct it.")
 
 
 def run_and_save(args: argparse.Namespace) -> int:
-    """Run the command; write its settings if that was asked for and it came to something."""
-    run: Callable[[argparse.Namespace], int] = args.run
-    path = getattr(args, "save_config", None)
-    if path is None:
-        return run(args)
-    from adfs.launch.launcher import rank_by_environment
-    from adfs.launch.supervisor import is_supervised
-
-    mine = not is_supervised() and not rank_by_environment()
-    if rank_by_environment() is None:  # ranks look together, in `check_outputs`
-        _check_place(args, path)
-    code = run(args)
-    if mine and code not in UNFINISHED:
-        output.write(path, in_force(args, path).encode())
+    """Run the command; write its settings if ``--save-config`` is given and it succeeded."""
+    path, writes = getattr(args, "save_config", None), acts_for_the_job()
+    code: int = args.command.run(args)
+    if path is not None and writes and code not in UNFINISHED:
+        files.write(path, in_force(args).encode())
         if not getattr(args, "quiet", False):
             output.note(f"settings written to {path}")
     return code
 
 
-def _check_place(args: argparse.Namespace, path: str) -> None:
-    """Refuse a place where nothing can be written, or which another argument names."""
-    output.check_writable("--save-config", path)
-    require_text(args, path)
-    others = [value for name, value in vars(args).items() if name != "save_config"]
-    place = os.path.realpath(path)
-    if any(isinstance(each, str) and os.path.realpath(each) == place for each in others):
-        raise DataError(f"--save-config {path} is named by another argument; name another file.")
-
-
-def require_text(args: argparse.Namespace, path: str) -> None:
-    """Refuse words that no TOML file can hold."""
+def require_text(args: argparse.Namespace) -> None:
+    """Refuse words that the file of ``--save-config`` cannot hold."""
+    path = getattr(args, "save_config", None)
     for name, value in vars(args).items():
-        if isinstance(value, str) and not _is_text(value):
+        if path is None or not isinstance(value, str):
+            continue
+        try:
+            value.encode()
+        except UnicodeEncodeError:
             raise DataError(
-                f"--save-config {path} must hold {name}, but TOML has no words for a name that is "
-                "no UTF-8; rename the file."
-            )
+                f"--save-config {path} must hold {name}, but TOML cannot hold a name that is not "
+                "UTF-8; rename the file."
+            ) from None
 
 
-def _is_text(value: str) -> bool:
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+def in_force(args: argparse.Namespace) -> str:
+    """All settings as TOML, with the defaults: later versions may have other defaults."""
+    import tomli_w
 
-
-def in_force(args: argparse.Namespace, path: str) -> str:
-    """All settings as TOML, defaults too: the run stays the same if those change."""
-    lines = [f"# {args.parser.prog} --config {path}"]
-    for key, action in _known(args.parser).items():
-        value = getattr(args, action.dest)
-        if value is not None and value is not False:
-            lines.append(f"{toml.key(key)} = {toml.shown(value)}")
-    return "\n".join(lines) + "\n"
+    values = {key: getattr(args, option.dest) for key, option in known(args.command).items()}
+    given = {key: value for key, value in values.items() if value not in (None, False)}
+    return f"# settings of `{args.prog}`, for its --config\n{tomli_w.dumps(given)}"

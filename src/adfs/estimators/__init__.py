@@ -1,1 +1,1 @@
-"""Scikit-learn faces: the same models, fitted by nodes that exchange messages over a graph."""
+"""Scikit-learn's interface to models that nodes of a graph fit by exchanging messages."""

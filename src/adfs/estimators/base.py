@@ -1,8 +1,9 @@
-"""What all estimators share: their options, how rows become models, what a fit leaves behind."""
+"""What all estimators have in common: parameters, the steps of a fit, what a fit keeps."""
 
 import warnings
-from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,114 +12,166 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from adfs.errors import DataError
-from adfs.estimators.columns import as_one_array
-from adfs.estimators.company import Company
-from adfs.estimators.layout import Layout, lay_out
-from adfs.estimators.models import Matrix, Target, Vector, build_problems, train
-from adfs.estimators.options import Options, flag, on_ranks, positive, read_options
-from adfs.runtime.model import linear_scores
-from adfs.runtime.solve import Result
+from adfs.algorithms.base import get_algorithm
+from adfs.checks import finite, flag, positive, whole
+from adfs.data.matrices import checked_csr
+from adfs.engine.stopping import Stopping
+from adfs.errors import DataError, ParameterError
+from adfs.estimators.fit_group import FitGroup, as_one_array, fit_group
+from adfs.estimators.fitting import FitOptions, Matrix, Target, Vector, train
+from adfs.estimators.node_layout import RowLayout, lay_out
+from adfs.estimators.weights import sample_weights
+from adfs.model import linear_scores
+from adfs.solver import Result
 
 FLOATS = (np.float64, np.float32)
+LARGEST_SEED = 2**31 - 1
 
 
+class Objective(NamedTuple):
+    """The function that an estimator minimises: its loss times ``factor``, and ``sigma`` in total.
+
+    Targets are divided by ``unit``; models are multiplied by it.
+    """
+
+    loss: str
+    sigma: float
+    factor: float = 1.0
+    unit: float = 1.0
+
+
+class FitTask(NamedTuple):
+    """A fit once everything that a user gave is checked; ``weights`` include the factor."""
+
+    rows: Any
+    y: NDArray[Any]
+    weights: Vector
+    objective: Objective
+    options: FitOptions
+    layout: RowLayout
+
+
+@dataclass(eq=False, repr=False)
 class LinearEstimator(BaseEstimator):  # type: ignore[misc]
-    """A linear model fitted by nodes that exchange messages; the base of all estimators."""
+    """A linear model fitted by nodes that exchange messages; the base of all estimators.
 
-    _needs: ClassVar[dict[str, Any]] = {}  # how `validate_data` is to judge X and y
+    The fields are scikit-learn's parameters: the constructor only stores them, and `fit` checks
+    them.
+    """
 
-    # Declared here, set by the constructors of the estimators and by `fit`.
-    n_nodes: Any
-    graph: Any
-    fit_intercept: Any
-    intercept_scaling: Any
-    warm_start: Any
-    tol: Any
-    engine: Any
-    coef_: Matrix
-    intercept_: Any
+    _: KW_ONLY
+    n_nodes: int | None = None
+    graph: Any = "grid"
+    tau: float = 5.0
+    algorithm: str = "auto"
+    tol: float = 1e-6
+    max_iter: int | None = None
+    fit_intercept: bool = True
+    warm_start: bool = False
+    random_state: Any = 0
+    verbose: int = 0
+    engine: str = "local"
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
 
-    def _settings(self, company: Company, judge: Callable[[], tuple[Any, ...]]) -> tuple[Any, ...]:
-        """The options, and what ``judge`` makes of the estimator's own parameters."""
-        options, own = company.each(lambda: (read_options(self), judge()))
-        if company.alone:
-            return options, *own
-        what = "Ranks that fit one model need the same parameters"
-        company.require_same(what, "call the same fit.", estimator=type(self).__name__)
-        given = {k: v for k, v in self.get_params(deep=False).items() if k != "verbose"}
-        company.require_same(what, "make them equal.", **given)
-        return company.each(lambda: on_ranks(options, company.peers)), *own
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Any:
+        """Fit the model.
 
-    def _rows_and_targets(
-        self, X: Any, y: Any, company: Company, **needs: Any
-    ) -> tuple[Any, NDArray[Any]]:
-        """Checked by scikit-learn: finite, of one length, CSR or C-contiguous."""
-        rows, targets = company.each(
-            lambda: validate_data(
-                self, X, y, accept_sparse="csr", dtype=FLOATS, order="C", **self._needs, **needs
-            )
-        )
-        return as_one_array(rows, getattr(self, "feature_names_in_", None), company), targets
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+        y : array of shape (n_samples,)
+            Labels (numbers or words) or targets; `Ridge` also takes (n_samples, n_targets).
+        sample_weight : array of shape (n_samples,), optional
+            Weights >= 0; a weight of 2 is the row twice, 0 is no row.
+        groups : array of shape (n_samples,), optional
+            The node of each row, by any name; without it rows are dealt evenly.
 
-    def _lay_out(self, n_samples: int, groups: Any, options: Options, company: Company) -> Layout:
-        return lay_out(n_samples, self.n_nodes, self.graph, groups, options.seed, company)
-
-    def _scores(self, X: Any) -> Matrix:
-        """``X coef_^T + intercept_``, one column a model."""
-        check_is_fitted(self)
-        rows = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=False)
-        coefs, intercepts = np.atleast_2d(self.coef_), np.atleast_1d(self.intercept_)
-        pairs = zip(coefs, intercepts, strict=True)
-        return np.column_stack([linear_scores(rows, coef) + b for coef, b in pairs])
-
-    def _with_column(
-        self, X: Any, targets: Sequence[Target], loss: str, sigma: float, options: Options,
-        layout: Layout, company: Company, unit: float = 1.0,
-    ) -> tuple[Matrix, Vector, list[Result]]:  # fmt: skip
-        """Coefficients, intercepts and results of one model a target.
-
-        The intercept is the weight of a constant column, ``intercept_scaling`` high, and is
-        regularised like any other. ``unit`` is that of the targets: models come in multiples of it.
+        Returns
+        -------
+        self
         """
-        column, scaling = company.each(self._column)
-        scaling = float(X.dtype.type(scaling))  # as the column holds it
-        width = X.shape[1]
-        last, starts = company.each(lambda: self._start(len(targets), width)), None
-        if last is not None:
-            parts = (last[0], last[1][:, None] / scaling)
-            starts = np.hstack(parts if column else parts[:1]) / unit
-        rows = with_constant(X, scaling) if column else X
-        problems = build_problems(rows, targets, loss, sigma, layout)
-        results = train(problems, options, same_start(starts, company))
-        thetas = unit * np.array([result.theta for result in results])
-        intercepts = scaling * thetas[:, width] if column else np.zeros(len(thetas))
-        return thetas[:, :width], intercepts, results
+        with fit_group(self.engine) as ranks:
+            results, names = self._train(self._prepare(X, y, sample_weight, groups, ranks))
+        self._keep_results(results, names)
+        return self
 
-    def _column(self) -> tuple[bool, float]:
-        """Whether there is a constant column, and its height."""
-        scaling = positive("intercept_scaling", self.intercept_scaling, "try 1")
-        return flag("fit_intercept", self.fit_intercept), scaling
+    def _objective(self) -> Objective:
+        """Check the estimator's own parameters."""
+        raise NotImplementedError
 
-    def _start(self, n_models: int, width: int) -> tuple[Matrix, Vector] | None:
+    def _needs(self, alone: bool) -> dict[str, Any]:
+        """Options of scikit-learn's `validate_data` for X and y."""
+        return {}
+
+    def _train(self, task: FitTask) -> tuple[list[Result], Sequence[Any]]:
+        """Train and keep the models; their results and names, for messages."""
+        raise NotImplementedError
+
+    def _prepare(self, X: Any, y: Any, sample_weight: Any, groups: Any, ranks: FitGroup) -> FitTask:
+        """Check everything that a user gave; all ranks do so together."""
+        options, objective = self._settings(ranks)
+        rows, targets = ranks.each(
+            lambda: validate_data(
+                self, csr_if_sparse(X), y, accept_sparse="csr", dtype=FLOATS, order="C",
+                **self._needs(ranks.alone),
+            )
+        )  # fmt: skip
+        rows = as_one_array(rows, getattr(self, "feature_names_in_", None), ranks)
+        weights = objective.factor * sample_weights(sample_weight, len(targets), ranks)
+        layout = lay_out(len(targets), self.n_nodes, self.graph, groups, options.seed, ranks)
+        return FitTask(rows, targets, weights, objective, options, layout)
+
+    def _settings(self, ranks: FitGroup) -> tuple[FitOptions, Objective]:
+        """The checked parameters; all ranks use rank 0's seed, and only rank 0 prints."""
+        options, objective = ranks.each(lambda: (self._options(), self._objective()))
+        what = "Ranks that fit one model need the same parameters"
+        ranks.require_same(what, "call the same fit.", estimator=type(self).__name__)
+        given = {k: v for k, v in self.get_params(deep=False).items() if k != "verbose"}
+        ranks.require_same(what, "make them equal.", **given)
+        seed = int(ranks.peers.gather(options.seed)[0])
+        verbose = options.verbose and ranks.peers.rank == 0
+        return options._replace(seed=seed, verbose=verbose), objective
+
+    def _options(self) -> FitOptions:
+        """The checked parameters that all estimators have."""
+        if not isinstance(self.algorithm, str):
+            raise ParameterError(f"algorithm={self.algorithm!r} must be a name; 'auto' is one.")
+        if self.algorithm != "auto":
+            get_algorithm(self.algorithm)
+        hint = "try 5, the time of one message in proximal steps"
+        tau = finite("tau", self.tau, least=0, hint=hint)
+        flag("fit_intercept", self.fit_intercept)
+        flag("warm_start", self.warm_start)
+        verbose = int(self.verbose) if isinstance(self.verbose, np.bool_ | bool) else self.verbose
+        hint = "0 prints nothing, 1 a line per evaluation"
+        return FitOptions(
+            self.algorithm, Stopping(self.tol, self.max_iter), tau, seed_of(self.random_state),
+            whole("verbose", verbose, hint=hint) > 0,
+        )  # fmt: skip
+
+    def _last_model(self, n_models: int, task: FitTask) -> tuple[Matrix, Vector] | None:
         """Where a warm start begins: the last fit's coefficients and intercepts."""
         if not self.warm_start or not hasattr(self, "coef_"):
             return None
         coefs, intercepts = np.atleast_2d(self.coef_), np.atleast_1d(self.intercept_)
-        if coefs.shape != (n_models, width):
+        if coefs.shape != (n_models, task.rows.shape[1]):
             raise DataError(
-                f"warm_start=True goes on from coefficients of shape {coefs.shape}, but this data "
-                f"needs {(n_models, width)}: other features or classes. Set warm_start=False."
+                f"warm_start=True continues from coefficients of shape {coefs.shape}, but this "
+                f"data needs {(n_models, task.rows.shape[1])}: other features or classes. Set "
+                "warm_start=False."
             )
         return coefs, intercepts
 
-    def _conclude(self, results: list[Result], names: Sequence[Any] = ()) -> None:
-        """Keep what the runs tell; warn where one stopped early; pass Ctrl-C on."""
+    def _keep_models(self, coefs: Matrix, intercepts: Vector, single: bool = False) -> None:
+        self.coef_: Any = coefs[0] if single else coefs
+        self.intercept_: Any = float(intercepts[0]) if single else intercepts
+
+    def _keep_results(self, results: list[Result], names: Sequence[Any]) -> None:
+        """Keep the facts of the runs; warn where one stopped early; pass Ctrl-C on."""
         single = len(results) == 1
         iterations = [result.iterations for result in results]
         gaps = [result.duality_gap for result in results]
@@ -129,32 +182,99 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]
         self.result_ = results[0] if single else results
         if any(result.status == "interrupted" for result in results):
             raise KeyboardInterrupt
-        self._warn(results, names)
-
-    def _warn(self, results: list[Result], names: Sequence[Any]) -> None:
         early = [k for k, result in enumerate(results) if result.status != "converged"]
         if not early:
             return
         worst = max(early, key=lambda k: results[k].relative_gap)
         result = results[worst]
-        where = f" (the worst of {len(early)}: {names[worst]!s})" if len(results) > 1 else ""
-        ways = "scale the features" if result.status == "diverged" else "raise max_iter or tol"
+        where = "" if single else f" (the worst of {len(early)}: {names[worst]!s})"
+        ways = "raise max_iter or tol"
+        if result.status == "diverged":
+            ways = "scale X or y"
+        elif self.max_iter is None:
+            ways = "this is the default limit: scale the features, regularise more, or set max_iter"
         warnings.warn(
             f"{type(self).__name__} stopped with {result.status!r} after {result.iterations} "
-            f"iterations at a relative duality gap of {result.relative_gap:.2g}, above "
+            f"iterations at relative duality gap {result.gap_text}, above "
             f"tol={self.tol:g}{where}; {ways}.",
             ConvergenceWarning,
-            stacklevel=4,
+            stacklevel=3,
         )
 
+    def _scores(self, X: Any) -> Matrix:
+        """``X coef_^T + intercept_``, one column per model."""
+        check_is_fitted(self)
+        rows = validate_data(self, csr_if_sparse(X), accept_sparse="csr", dtype=FLOATS, reset=False)
+        coefs, intercepts = np.atleast_2d(self.coef_), np.atleast_1d(self.intercept_)
+        pairs = zip(coefs, intercepts, strict=True)
+        return np.column_stack([linear_scores(rows, coef) + b for coef, b in pairs])
 
-def same_start(starts: Any, company: Company) -> Any:
-    """Where a warm start begins, which has to be the same model on all ranks."""
-    company.require_same(
-        "warm_start=True goes on from one model on all ranks",
-        "fit all ranks together from the beginning.", start=starts,
-    )  # fmt: skip
-    return starts
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Value of each row, (n_samples,), or (n_samples, n_targets) where y had columns."""
+        scores = self._scores(X)
+        return scores[:, 0] if self.coef_.ndim == 1 else scores
+
+
+@dataclass(eq=False, repr=False)
+class ColumnEstimator(LinearEstimator):
+    """An estimator whose intercept is the weight of a constant column.
+
+    The column is ``intercept_scaling`` high, and its weight is regularised like any other.
+    """
+
+    _: KW_ONLY
+    intercept_scaling: float = 1.0
+
+    def _train_with_column(
+        self, task: FitTask, targets: Sequence[Target]
+    ) -> tuple[Matrix, Vector, list[Result]]:
+        """Coefficients, intercepts and results of one model per target."""
+        rows, (loss, sigma, _, unit) = task.rows, task.objective
+        scaling, last = task.layout.ranks.each(
+            lambda: (
+                positive("intercept_scaling", self.intercept_scaling, "try 1"),
+                self._last_model(len(targets), task),
+            )
+        )
+        scaling = float(rows.dtype.type(scaling))  # as the column holds it
+        starts, width = None, rows.shape[1]
+        if last is not None:
+            parts = (last[0], last[1][:, None] / scaling)
+            starts = np.hstack(parts if self.fit_intercept else parts[:1]) / unit
+        if self.fit_intercept:
+            rows = with_constant(rows, scaling)
+        results = train(rows, targets, loss, sigma, task.options, task.layout, starts)
+        thetas = unit * np.array([result.theta for result in results])
+        intercepts = scaling * thetas[:, width] if self.fit_intercept else np.zeros(len(thetas))
+        return thetas[:, :width], intercepts, results
+
+
+def sigma_of(C: Any) -> float:
+    """The total regularisation ``1 / C``."""
+    sigma = 1.0 / positive("C", C, "try 1, the inverse of the regularisation")
+    return finite("1 / C", sigma, hint=f"C={C!r} is too small")
+
+
+def seed_of(random_state: Any) -> int:
+    """The seed itself, or one drawn from a generator; None takes a new one from the system.
+
+    Examples
+    --------
+    >>> seed_of(7)
+    7
+    >>> seed_of(np.random.RandomState(0)) == seed_of(np.random.RandomState(0))
+    True
+    """
+    if random_state is None:
+        return int(np.random.SeedSequence().generate_state(1)[0])
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(LARGEST_SEED))
+    return whole("random_state", random_state, hint="a RandomState and None are allowed too")
+
+
+def csr_if_sparse(X: Any) -> Any:
+    """``X``, or its CSR form with checked indices: scikit-learn and SciPy do not check them."""
+    return checked_csr(X, "X") if issparse(X) else X
 
 
 def with_constant(X: Any, height: float) -> Any:

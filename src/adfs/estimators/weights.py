@@ -1,7 +1,7 @@
 """Weights of samples and of classes.
 
-One against the rest, with several classes, has no one meaning of a class's weight; each estimator
-keeps to what scikit-learn does under its name (docs/estimators.md).
+With several classes, one against the rest, a class's weight has no unique meaning; each estimator
+follows scikit-learn's of the same name (docs/estimators.md).
 """
 
 from collections.abc import Mapping
@@ -10,26 +10,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from adfs.agreement import gather_from_all
+from adfs.checks import finite
 from adfs.errors import DataError, ParameterError
-from adfs.estimators.company import Company
-from adfs.estimators.layout import Layout
-from adfs.estimators.names import union
-from adfs.estimators.options import number
+from adfs.estimators.fit_group import FitGroup, union
+from adfs.estimators.node_layout import RowLayout
 
 Vector = NDArray[np.float64]
 
 
-def sample_weights(given: Any, n_samples: int, company: Company) -> Vector:
-    """One weight a row: ones, the same for all, or as given; somewhere some of them > 0."""
-    weights = company.each(lambda: _checked(given, n_samples))
-    heavy = company.some(bool(weights.any()))
-    company.each(lambda: _require_some(heavy))
+def sample_weights(given: Any, n_samples: int, ranks: FitGroup) -> Vector:
+    """One weight per row: ones, the same for all, or as given; some of them > 0 on some rank."""
+    weights = ranks.each(lambda: _checked(given, n_samples))
+    found = gather_from_all(ranks.peers, bool(weights.any()))
+    nothing = DataError("All sample weights are zero, so nothing can be learnt; check them.")
+    ranks.require(any(found), nothing)
     return weights
-
-
-def _require_some(heavy: bool) -> None:
-    if not heavy:
-        raise DataError("All sample weights are zero, so nothing can be learnt; check them.")
 
 
 def _checked(given: Any, n_samples: int) -> Vector:
@@ -43,34 +39,30 @@ def _checked(given: Any, n_samples: int) -> Vector:
         weights = np.full(n_samples, float(weights))
     if weights.shape != (n_samples,):
         raise DataError(
-            f"sample_weight must have one entry a row, but sample_weight.shape is {weights.shape} "
-            f"for {n_samples} rows; pass one array of that length."
+            f"sample_weight must have one entry per row, but sample_weight.shape is "
+            f"{weights.shape} for {n_samples} rows; pass one array of that length."
         )
-    if not np.isfinite(weights).all() or (weights < 0).any():
-        worst = weights[~(np.isfinite(weights) & (weights >= 0))][0]
-        raise DataError(f"sample_weight has {worst:g}; weights are finite and >= 0.")
+    bad = weights[~(np.isfinite(weights) & (weights >= 0))]
+    if len(bad):
+        raise DataError(f"sample_weight has {bad[0]:g}; weights are finite and >= 0.")
     return weights
 
 
-def classes_of(y: NDArray[Any], weights: Vector, company: Company) -> NDArray[Any]:
-    """The labels of all ranks in order; those of rows that weigh nothing are not there."""
-    classes = company.each(lambda: np.unique(y[weights > 0.0]))
-    if not company.alone:
-        classes, _ = union(company, classes, "Labels")
-    company.each(lambda: _require_two(classes))
+def classes_of(y: NDArray[Any], weights: Vector, ranks: FitGroup) -> NDArray[Any]:
+    """The labels of all ranks in order, without those whose rows all have weight 0."""
+    classes = ranks.each(lambda: np.unique(y[weights > 0.0]))
+    if not ranks.alone:
+        classes, _ = union(ranks, classes, "Labels")
+    single = DataError(
+        f"Among the rows of weight > 0 there is only one class, {classes.tolist()[0]!r}; a "
+        "classifier needs two classes or more. Check the labels and the weights."
+    )
+    ranks.require(len(classes) > 1, single)
     return classes
 
 
-def _require_two(classes: NDArray[Any]) -> None:
-    if len(classes) < 2:
-        raise DataError(
-            f"Among the rows of weight > 0 there is only one class, {classes.tolist()[0]!r}; a "
-            "classifier needs two classes or more. Check the labels and the weights."
-        )
-
-
 def check_class_weight(class_weight: Any) -> None:
-    """Refuse what is no weight of classes."""
+    """Refuse anything but None, "balanced" and a dict from labels to weights >= 0."""
     if class_weight is None or _balanced(class_weight):
         return
     if not isinstance(class_weight, Mapping):
@@ -79,15 +71,11 @@ def check_class_weight(class_weight: Any) -> None:
             "weight; pass one of them."
         )
     for label, weight in class_weight.items():
-        checked = number(f"class_weight[{label!r}]", weight, "a weight >= 0")
-        if not 0.0 <= checked < np.inf:
-            raise ParameterError(
-                f"class_weight[{label!r}]={weight!r} must be a finite number >= 0; use 1 for none."
-            )
+        finite(f"class_weight[{label!r}]", weight, least=0, hint="use 1 for no weight")
 
 
 def check_labels(class_weight: Any, classes: NDArray[Any]) -> None:
-    """Refuse weights of labels that are not there while some that are have none."""
+    """Refuse weights of unknown labels while some known label has none."""
     if class_weight is None or _balanced(class_weight):
         return
     known = _plain(classes)
@@ -100,9 +88,9 @@ def check_labels(class_weight: Any, classes: NDArray[Any]) -> None:
 
 
 def weight_of_each(
-    class_weight: Any, classes: NDArray[Any], y: NDArray[Any], weights: Vector, layout: Layout
+    class_weight: Any, classes: NDArray[Any], y: NDArray[Any], weights: Vector, layout: RowLayout
 ) -> Vector:
-    """One weight a class; ``balanced`` is ``sum w / (n_classes * sum of w over the class)``.
+    """One weight per class; ``balanced`` is ``sum w / (n_classes * sum of w over the class)``.
 
     The sums are over the rows of all nodes.
     """
@@ -117,9 +105,9 @@ def weight_of_each(
 
 
 def each_row_its_own(
-    class_weight: Any, classes: NDArray[Any], y: NDArray[Any], weights: Vector, layout: Layout
+    class_weight: Any, classes: NDArray[Any], y: NDArray[Any], weights: Vector, layout: RowLayout
 ) -> list[Vector]:
-    """Rows weigh as their class does; ``balanced`` balances each problem by itself.
+    """Every row has the weight of its class; ``balanced`` balances each problem by itself.
 
     As scikit-learn's ``OneVsRestClassifier(LogisticRegression(class_weight="balanced"))``.
     """
@@ -131,12 +119,13 @@ def each_row_its_own(
             found.append(weights * np.where(y == label, heavy[1], heavy[0]))
         return found
     heavy = weight_of_each(class_weight, classes, y, weights, layout)
-    together = weights * _spread(heavy, classes, y)
-    return [together] * n_models(classes)
+    # Rows whose label is not among the classes have weight 0 already.
+    places = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
+    return [weights * heavy[places]] * (1 if len(classes) == 2 else len(classes))
 
 
 def the_class_against_ones(
-    class_weight: Any, classes: NDArray[Any], y: NDArray[Any], weights: Vector, layout: Layout
+    class_weight: Any, classes: NDArray[Any], y: NDArray[Any], weights: Vector, layout: RowLayout
 ) -> list[Vector]:
     """In its own problem a class has its weight, and all other rows have one: liblinear's rule."""
     if class_weight is None or len(classes) == 2:
@@ -146,11 +135,6 @@ def the_class_against_ones(
     return [weights * np.where(y == label, weight, 1.0) for label, weight in pairs]
 
 
-def n_models(classes: NDArray[Any]) -> int:
-    """One for two classes, else one a class."""
-    return 1 if len(classes) == 2 else len(classes)
-
-
 def _plain(classes: NDArray[Any]) -> list[Any]:
     """The labels as a dict has them."""
     return [label.item() if isinstance(label, np.generic) else label for label in classes]
@@ -158,9 +142,3 @@ def _plain(classes: NDArray[Any]) -> list[Any]:
 
 def _balanced(class_weight: Any) -> bool:
     return isinstance(class_weight, str) and class_weight == "balanced"
-
-
-def _spread(heavy: Vector, classes: NDArray[Any], y: NDArray[Any]) -> Vector:
-    """The weight of each row's class; rows whose class is not there weigh nothing already."""
-    places = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
-    return np.asarray(heavy[places])

@@ -1,1 +1,1 @@
-"""Communication graphs: who may talk to whom, and what the Laplacian says about it."""
+"""Communication graphs: nodes, edges, Laplacian spectra, distances."""

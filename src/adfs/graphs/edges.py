@@ -29,7 +29,7 @@ class Incidence(NamedTuple):
 
 
 def whole(name: str, value: Any, least: int) -> int:
-    """``value`` as an int at least ``least``, or the sentence that says why not."""
+    """``value`` as an int at least ``least``, or an error."""
     try:
         number = operator.index(value)
     except TypeError:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from adfs.graphs.distances import Levels, find_levels, resistances
 from adfs.graphs.edges import Edges, Sparse, degrees, laplacian
-from adfs.graphs.levels import Levels, find_levels, resistances
 from adfs.randomness import generator
 from adfs.threads import one_blas_thread
 
@@ -164,7 +164,7 @@ def _inverse_from_above(n_nodes: int, edges: Edges) -> Callable[[Vector], Vector
     """Product with ``(s I - Lap)^{-1}``, ``s`` just above ``max_kl (d_k + d_l) >= lambda_max``.
 
     In long graphs the largest eigenvalues crowd just under that bound (Anderson and Morley),
-    where the inverse tells them apart.
+    where the inverse separates them.
     """
     degree = degrees(n_nodes, edges)
     bound = degree[edges].sum(axis=1).max() * (1.0 + 1e-8)

@@ -8,8 +8,9 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from adfs.display import html_table, plot_function
 from adfs.errors import GraphError
-from adfs.graphs import builders, levels, naming
+from adfs.graphs import builders, distances, graph_names
 from adfs.graphs import edges as edge_arrays
 from adfs.graphs.edges import Edges, Incidence, Sparse, whole
 from adfs.graphs.spectrum import Spectrum, compute_spectrum
@@ -162,7 +163,7 @@ class Topology:
         >>> Topology.parse("grid", n_nodes=12)
         Topology(grid:3x4, n_nodes=12, n_edges=17)
         """
-        recipe = naming.read(text, n_nodes)
+        recipe = graph_names.read(text, n_nodes)
         graph: Topology = getattr(cls, recipe.family)(*recipe.sizes, **recipe.options)
         return graph
 
@@ -198,7 +199,7 @@ class Topology:
     @cached_property
     def diameter(self) -> int:
         """Largest distance between two nodes, in edges."""
-        return levels.diameter(self.n_nodes, self.edges)
+        return distances.diameter(self.n_nodes, self.edges)
 
     @cached_property
     def spectrum(self) -> Spectrum:
@@ -208,6 +209,19 @@ class Topology:
     def laplacian(self) -> Sparse:
         """Laplacian with unit edge weights, in compressed sparse rows."""
         return edge_arrays.laplacian(self.n_nodes, self.edges)
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the graph; the matplotlib axes."""
+        return plot_function("graph_plot", "draw_topology")(self, ax)
+
+    def _repr_html_(self) -> str:
+        rows = [
+            ("nodes", self.n_nodes),
+            ("edges", self.n_edges),
+            ("diameter", self.diameter),
+            ("eigengap gamma", f"{self.spectrum.gamma:.4g}"),
+        ]
+        return html_table(rows, f"Topology {self.name}")
 
     def to_networkx(self) -> Any:
         """The same graph as a `networkx.Graph` on the nodes ``0, ..., n_nodes - 1``."""

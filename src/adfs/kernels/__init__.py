@@ -1,1 +1,1 @@
-"""Arithmetic in Numba: arrays and scalars only; nothing here imports another room."""
+"""Arithmetic in Numba: arrays and scalars only; nothing here imports another package."""

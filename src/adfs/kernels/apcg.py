@@ -15,7 +15,7 @@ If the sampled coordinate's w moves by ``m``, then ``v' = w + m`` and ``x' = y +
 
     anchor += half (1 + lean push) m,    offset += half (push - 1) m / scale.
 
-Corollary 2's sequence is kept as ``S^2 A_t / B_0``, from which B_0 drops out (trap T13).
+Corollary 2's sequence is kept as ``S^2 A_t / B_0``, from which B_0 drops out.
 """
 
 import math

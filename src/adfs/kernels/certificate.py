@@ -3,9 +3,7 @@
 import numpy as np
 
 from adfs.kernels.compiled import njit
-from adfs.kernels.network import close_row, finish_sum, open_row
-from adfs.kernels.rows import axpy, dot, norm2, two_axpys
-from adfs.kernels.scalar import (
+from adfs.kernels.loss_functions import (
     ABSOLUTE,
     HUBER,
     SQUARED,
@@ -15,6 +13,8 @@ from adfs.kernels.scalar import (
     summary,
     value,
 )
+from adfs.kernels.node_sums import close_row, finish_sum, open_row
+from adfs.kernels.rows import axpy, dot, max_norm, norm2, two_axpys
 
 
 @njit(cache=True, _nrt=False, nogil=True)
@@ -66,12 +66,12 @@ def dual_sum(code, rows, labels, weights, first, last, scores, duals, total):
 
 
 @njit(cache=True, _nrt=False, nogil=True)
-def gap_pass(code, rows, labels, weights, first, last, theta, duals, sums):
+def gap_pass(code, rows, labels, weights, squared_norms, first, last, theta, duals, sums):
     """Objective and Fenchel gaps of rows ``first`` to ``last`` in one pass.
 
-    ``duals`` are clipped to the conjugate's domain on the way; a zero row, which no update touches,
-    takes ``c = w l'(0)``. ``sums``, of shape (1, 2 d), receives the pairs ``sum c x`` and
-    ``sum w l'(x . theta) x``. Returns (sum of losses, sum of gaps).
+    ``duals`` are clipped to the conjugate's domain on the way; a row whose squared norm is zero,
+    which no update touches, takes ``c = w l'(x . theta)``. ``sums``, of shape (1, 2 d), receives
+    the pairs ``sum c x`` and ``sum w l'(x . theta) x``. Returns (sum of losses, sum of gaps).
     """
     total = 0.0
     gaps = 0.0
@@ -83,16 +83,19 @@ def gap_pass(code, rows, labels, weights, first, last, theta, duals, sums):
         c = clip(code, label, duals[row - first] / weight)
         loss, slope, gap = summary(code, score, label, c)
         total += weight * loss
-        if score == 0.0 and norm2(rows, row) == 0.0:
-            continue
+        if squared_norms[row] == 0.0:
+            c, gap = slope, 0.0
         gaps += weight * gap
         two_axpys(rows, row, weight * c, weight * slope, sums, 0)
     return total, gaps
 
 
 @njit(cache=True, _nrt=False, nogil=True)
-def gap_at_zero(code, labels, weights, squared_norms, first, last):
-    """What ``gap_pass`` returns at ``theta = 0`` and ``c = 0``, without reading the rows."""
+def gap_at_zero(code, rows, labels, weights, squared_norms, first, last):
+    """What ``gap_pass`` returns at ``theta = 0`` and ``c = 0``, without a pass over the features.
+
+    A row of zeros has no gap; one whose squares alone are zero has.
+    """
     total = 0.0
     gaps = 0.0
     targets = code == SQUARED or code == HUBER or code == ABSOLUTE
@@ -101,7 +104,7 @@ def gap_at_zero(code, labels, weights, squared_norms, first, last):
         if targets:
             loss, _, gap = summary(code, 0.0, labels[row], 0.0)
         total += weights[row] * loss
-        if squared_norms[row] > 0.0:
+        if squared_norms[row] > 0.0 or max_norm(rows, row) > 0.0:
             gaps += weights[row] * gap
     return total, gaps
 

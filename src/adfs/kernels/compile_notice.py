@@ -1,4 +1,4 @@
-"""The line that says why the first run on a machine takes longer. Imports no Numba."""
+"""The line that explains why the first run on a machine takes longer. Imports no Numba."""
 
 import os
 import sys

@@ -19,7 +19,7 @@ import numpy as np
 
 from adfs.kernels.compiled import njit
 from adfs.kernels.memory import prefetch
-from adfs.kernels.network import Links, fetch_neighbours
+from adfs.kernels.node_sums import Links, fetch_neighbours
 from adfs.kernels.point_saga import LABEL, LINE, NORM2, SLOPE, WARM, WEIGHT
 from adfs.kernels.primal_prox import slope_after
 from adfs.kernels.rows import prefetch_row, two_axpys, two_dots
@@ -28,8 +28,8 @@ from adfs.kernels.sampling import uniform
 AHEAD = 2  # nodes between asking for a row's memory and using it
 
 
-class State(NamedTuple):
-    """What a round reads and writes; one row a node, one line a sample."""
+class DsbaState(NamedTuple):
+    """What a round reads and writes; one row per node, one line per sample."""
 
     lines: np.ndarray  # as for Point-SAGA
     z: np.ndarray  # one row per node here, then one per neighbour elsewhere
@@ -37,7 +37,7 @@ class State(NamedTuple):
     scratch: np.ndarray  # (d,)
 
 
-class Constants(NamedTuple):
+class DsbaConstants(NamedTuple):
     """Numbers of a run that never change."""
 
     loss: int

@@ -27,7 +27,7 @@ TINY_SCALE = 1e-90
 
 
 class Centres(NamedTuple):
-    """State of the centre nodes: one row a node."""
+    """State of the centre nodes: one row per node."""
 
     pairs: np.ndarray  # (n, 2 d): s_0, delta_0, s_1, delta_1, ...
     scale: np.ndarray

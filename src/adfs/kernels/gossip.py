@@ -1,4 +1,4 @@
-"""Gossip with a Chebyshev polynomial of the Laplacian: many rounds of talk act as one good one.
+"""Gossip with a Chebyshev polynomial of the Laplacian: many rounds of messages act as one good one.
 
 With ``N = S^{-1/2} Lap S^{-1/2}`` for weights ``S = diag(s_i)`` of the nodes, whose positive
 eigenvalues lie in ``[low, high]``,
@@ -27,7 +27,7 @@ import math
 import numpy as np
 
 from adfs.kernels.compiled import njit
-from adfs.kernels.network import fetch_neighbours
+from adfs.kernels.node_sums import fetch_neighbours
 
 
 def chebyshev_weights(low, high, rounds):
@@ -60,7 +60,7 @@ def interval(low, high, rounds):
 def chebyshev(links, weights, inverse_scale, u, product, before, message):
     """``product = G_K u``, row by row of ``weights``; each is one round of messages of d numbers.
 
-    Matrices have one row per node of this process; ``message``, with room for neighbours elsewhere,
+    Matrices have one row per node of this process; ``message``, with rows for neighbours elsewhere,
     and ``before`` are there to work in.
     """
     n, d = u.shape

@@ -1,4 +1,4 @@
-"""Idle iterations in O(1): the (s, delta) form of Algorithm 1 (SPEC 1, lazy update).
+"""Idle iterations in O(1): the (s, delta) form of Algorithm 1.
 
 An iteration that does not touch a row only mixes it: lines 4, 6 and 11 then read
 ``x, v <- y, (1 - rho) v + rho y``. The sum ``s = x + v`` is kept and the difference
@@ -33,7 +33,7 @@ def decay_table(rho):
 def power_table(log_r):
     """Tables of ``r^k`` for any ``r < 1``; ``r = exp(-2 rho / TICKS)`` is the continuized form's.
 
-    There ``x' = rho (v - x)`` and ``v' = rho (x - v)`` between events (SPEC 2.7): ``s`` is kept and
+    There ``x' = rho (v - x)`` and ``v' = rho (x - v)`` between events: ``s`` is kept and
     ``delta`` shrinks by ``exp(-2 rho dt)``.
     """
     low = np.exp(log_r * np.arange(1 << LOW_BITS))
@@ -43,8 +43,8 @@ def power_table(log_r):
 
 @njit(cache=True, _nrt=False, forceinline=True)
 def power(decay, k):
-    """``r^k`` for a whole number ``k >= 0``."""
+    """``r^k`` for a whole number ``k``; below 0 only where a checkpoint was forged."""
     block = k >> LOW_BITS
-    if block < HIGH_SIZE:
+    if 0 <= block < HIGH_SIZE:
         return decay.low[k & LOW_MASK] * decay.high[block]
     return math.exp(decay.log_r * k)

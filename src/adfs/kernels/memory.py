@@ -10,9 +10,9 @@ CACHE_LINE = 64
 
 def aligned_zeros(n_rows: int, n_columns: int) -> np.ndarray:
     """Zeros whose first element starts a cache line, so that a row of eight never straddles two."""
-    room = np.zeros(n_rows * n_columns + CACHE_LINE // 8)
-    start = (-room.ctypes.data // 8) % (CACHE_LINE // 8)
-    return room[start : start + n_rows * n_columns].reshape(n_rows, n_columns)
+    buffer = np.zeros(n_rows * n_columns + CACHE_LINE // 8)
+    start = (-buffer.ctypes.data // 8) % (CACHE_LINE // 8)
+    return buffer[start : start + n_rows * n_columns].reshape(n_rows, n_columns)
 
 
 if config.DISABLE_JIT:

@@ -21,11 +21,11 @@ import numpy as np
 
 from adfs.kernels.compiled import njit
 from adfs.kernels.edge import TINY_SCALE
+from adfs.kernels.loss_functions import derivative
 from adfs.kernels.memory import prefetch
 from adfs.kernels.primal_prox import slope_after
 from adfs.kernels.rows import axpy, dot, prefetch_row, two_axpys, two_dots
 from adfs.kernels.sampling import uniform
-from adfs.kernels.scalar import derivative
 
 # Columns of a sample's line: its l' in the table, the prox's warm start; then the constants
 # |x|^2, label and weight. Eight doubles, so that a line is one cache line.
@@ -35,7 +35,7 @@ AHEAD = 16  # rounds between asking for a row's memory and using it
 S, R = 0, 1
 
 
-class Constants(NamedTuple):
+class PointSagaConstants(NamedTuple):
     """Numbers of a run that never change."""
 
     loss: int

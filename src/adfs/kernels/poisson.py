@@ -3,7 +3,7 @@
 A clock's time is cut into cells of a power of two units. The number of events in a cell is Poisson
 and, given the number, their places are independent and uniform: that is a Poisson process, exactly,
 up to rounding a place down to a tick. Cell ``w`` takes its random numbers from its own range of the
-clock's counter-based stream, so nobody keeps a generator and cuts change nothing.
+clock's counter-based stream, so no generator state is kept and cuts change nothing.
 """
 
 from typing import NamedTuple

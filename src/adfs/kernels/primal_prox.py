@@ -1,4 +1,4 @@
-"""The plain proximal step of one sample, as one equation in one unknown (SPEC 4).
+"""The plain proximal step of one sample, as one equation in one unknown.
 
 The step on ``f(u) = w l(x . u)`` of length ``g`` from ``zeta``,
 
@@ -18,8 +18,8 @@ function of ``target``. For the logistic loss the equation is the one of `adfs.k
 """
 
 from adfs.kernels.compiled import njit
+from adfs.kernels.loss_functions import HUBER, LOGISTIC, SQUARED, SQUARED_HINGE
 from adfs.kernels.prox import CLOSE, SURE, fifth_order_step, logistic_search, moved_sigmoid
-from adfs.kernels.scalar import HUBER, LOGISTIC, SQUARED, SQUARED_HINGE
 
 
 @njit(cache=True, _nrt=False, forceinline=True)

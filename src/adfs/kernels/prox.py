@@ -1,4 +1,4 @@
-"""The one-dimensional proximal equation of a local update (SPEC 2.2 and 2.3, trap T4).
+"""The one-dimensional proximal equation of a local update.
 
 With ``q = |x|^2``, weight ``w`` and ``L = w l''max q``, the proximal step on
 ``f~* = f* - |.|^2 / (2 L)`` from ``z`` along ``x`` has the solution ``c = w l'(s)`` where
@@ -16,7 +16,7 @@ The plain conjugates of the hinge and of the absolute loss are linear too: the s
 import math
 
 from adfs.kernels.compiled import njit
-from adfs.kernels.scalar import ABSOLUTE, HUBER, LOGISTIC, SQUARED, SQUARED_HINGE
+from adfs.kernels.loss_functions import ABSOLUTE, HUBER, LOGISTIC, SQUARED, SQUARED_HINGE
 
 MAX_STEPS = 200
 CLOSE = 6e-3  # a fifth-order step from within this reach is exact to rounding (2e-16)

@@ -3,30 +3,30 @@
 from typing import NamedTuple
 
 from adfs.kernels.compiled import njit
-from adfs.kernels.convex import next_weight, weights_at
+from adfs.kernels.non_smooth import next_weight, weights_at
 from adfs.kernels.sampling import alias_draw, uniform
 
 
 @njit(cache=True, _nrt=False, nogil=True)
-def keep_own(start, stop, key, table, mine, which, when, room):
+def keep_own(start, stop, key, table, mine, which, when, buffer):
     """Draw events ``start`` to ``stop`` of the shared stream and keep this rank's; how many.
 
-    ``mine`` is 1 for its edges and nodes, 0 for others: no branch, which nobody could predict. Some
-    events at a time are drawn to ``room``, in a loop of its own that the compiler makes wide. What
-    does not fit into the arrays is counted only; they need ``room.size`` to spare.
+    ``mine`` is 1 for its edges and nodes, 0 for others: no unpredictable branch. Some
+    events at a time are drawn to ``buffer``, in a loop that the compiler vectorises. What
+    does not fit into the arrays is counted only; they need ``buffer.size`` to spare.
     """
     used, size = 0, table.size
-    for first in range(start, stop, room.size):
-        n = min(room.size, stop - first)
+    for first in range(start, stop, buffer.size):
+        n = min(buffer.size, stop - first)
         for k in range(n):
-            room[k] = alias_draw(table, 0, size, uniform(key, first + k))
+            buffer[k] = alias_draw(table, 0, size, uniform(key, first + k))
         if used + n <= which.size:
             for k in range(n):
-                which[used], when[used] = room[k], first + k
-                used += mine[room[k]]
+                which[used], when[used] = buffer[k], first + k
+                used += mine[buffer[k]]
         else:
             for k in range(n):
-                used += mine[room[k]]
+                used += mine[buffer[k]]
     return used
 
 
@@ -94,7 +94,7 @@ class Sequence(NamedTuple):
 def weights_of_own(when, start, stop, growth, sequence, a, total):
     """Write ``a_{t+1}`` and ``A_{t+1}`` at this rank's events of the shared form; return ``A_t``.
 
-    ``A_t`` goes on from ``growth`` at every event, whoever takes part in it. Arrays have room for
+    ``A_t`` goes on from ``growth`` at every event of any node. Arrays hold
     one more than ``when``.
     """
     own = 0

@@ -12,7 +12,7 @@ import numpy as np
 from numba.extending import overload
 
 from adfs.kernels.memory import CACHE_LINE, prefetch
-from adfs.kernels.vector import csr_two_axpys, csr_two_dots, dense_two_axpys, dense_two_dots
+from adfs.kernels.row_updates import csr_two_axpys, csr_two_dots, dense_two_axpys, dense_two_dots
 
 
 class DenseRows(NamedTuple):
@@ -103,6 +103,21 @@ def _csr_norm2(rows, row):
     return total
 
 
+def _dense_max_norm(rows, row):
+    values = rows.values
+    largest = 0.0
+    for k in range(values.shape[1]):
+        largest = max(largest, abs(np.float64(values[row, k])))
+    return largest
+
+
+def _csr_max_norm(rows, row):
+    largest = 0.0
+    for k in range(rows.indptr[row], rows.indptr[row + 1]):
+        largest = max(largest, abs(np.float64(rows.values[k])))
+    return largest
+
+
 def _dense_prefetch(rows, row):
     values = rows.values
     width = values.shape[1] * values.itemsize
@@ -141,7 +156,8 @@ def _by_layout(dense, csr, doc):
 
 dot = _by_layout(_dense_dot, _csr_dot, "``x . a`` for the row ``x``.")
 axpy = _by_layout(_dense_axpy, _csr_axpy, "``a += alpha x``, touching only the non-zeros.")
-norm2 = _by_layout(_dense_norm2, _csr_norm2, "``|x|^2``.")
+norm2 = _by_layout(_dense_norm2, _csr_norm2, "``|x|^2``, zero where all squares underflow.")
+max_norm = _by_layout(_dense_max_norm, _csr_max_norm, "The largest ``|x_k|``.")
 two_dots = _by_layout(
     _dense_two_dots, _csr_two_dots, "``(x . s, x . delta)`` for the pairs ``(s, delta)`` of a node."
 )

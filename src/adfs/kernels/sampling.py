@@ -1,7 +1,7 @@
 """Random draws in O(1), in any order: counter-based streams and alias tables.
 
 Draw number ``t`` of a stream is ``hash(key, t)`` (SplitMix64 at position ``t``), so a schedule is
-the same whether it is streamed, stored, or cut anywhere, and nobody has to keep a generator.
+the same whether it is streamed, stored, or cut anywhere, and no generator state is kept.
 """
 
 import math
@@ -40,7 +40,7 @@ def uniform(key, t):
 
 @njit(cache=True, nogil=True)
 def build_alias(weights, table):
-    """Fill ``table`` (int64, one word a cell) with Walker's alias table of ``weights``, by Vose.
+    """Fill ``table`` (int64, one word per cell) with Walker's alias table of ``weights``, by Vose.
 
     A word holds the cell's threshold, in units of 2^-32, above its alias: one load a draw.
     Cells of weight zero are never drawn. Threshold and alias share a word, so at most 2^31 cells.

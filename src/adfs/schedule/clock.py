@@ -1,19 +1,20 @@
-"""When each node has executed its part of a schedule (SPEC section 0, Figure 2)."""
+"""When each node has executed its part of a schedule (Figure 2)."""
 
 from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
+from adfs import checks
 from adfs.errors import GraphError, ParameterError
-from adfs.kernels import timing
+from adfs.kernels import clocks
 from adfs.schedule.delays import Delays
 from adfs.schedule.events import NO_TICKS, Events
 
 CLOCKS = ("nonblocking", "rendezvous")
-CODES = {"nonblocking": timing.NONBLOCKING, "rendezvous": timing.RENDEZVOUS}
+CODES = {"nonblocking": clocks.NONBLOCKING, "rendezvous": clocks.RENDEZVOUS}
 
-# Durations of so many events are held at a time: small enough that the allocator reuses the room.
+# Durations of so many events are held at a time: small enough that the allocator reuses the memory.
 CHUNK = 1 << 13
 
 
@@ -62,8 +63,7 @@ class Clock:
         delays: Delays,
         kind: str = "nonblocking",
     ) -> None:
-        if kind not in CLOCKS:
-            raise ParameterError(f"clock={kind!r} is unknown; choose one of {', '.join(CLOCKS)}.")
+        checks.choice("clock", kind, CLOCKS)
         self.edges = _checked_edges(edges, n_nodes)
         self.n_nodes = n_nodes
         self.delays = delays
@@ -97,7 +97,7 @@ class Clock:
             return
         for first in range(0, len(events.which), CHUNK):
             which = events.which[first : first + CHUNK]
-            timing.advance(
+            clocks.advance(
                 which,
                 self.edges,
                 self._draw_durations(which, events.start + first, _ticks(events, first)),
@@ -155,13 +155,13 @@ class Clock:
         out = np.empty(len(which))
         # Hashing wraps around 2^64, which NumPy reports when kernels run uncompiled.
         with np.errstate(over="ignore"):
-            timing.durations(which, start, ticks, self._nominal, *self._law, self._keys, out)
+            clocks.durations(which, start, ticks, self._nominal, *self._law, self._keys, out)
         return out
 
     def _check(self, events: Events) -> None:
         if not len(events.which):
             return
-        low, high = timing.extremes(events.which)
+        low, high = clocks.extremes(events.which)
         if low >= 0 and high < self._nominal.size:
             return
         wrong = (events.which < 0) | (events.which >= self._nominal.size)
@@ -179,7 +179,7 @@ def _ticks(events: Events, first: int) -> NDArray[np.int64]:
 
 
 def _checked_edges(edges: NDArray[np.integer], n_nodes: int) -> NDArray[np.int32]:
-    """Pairs of different nodes that exist: kernels follow them without looking."""
+    """Pairs of different nodes that exist: kernels follow them without checks."""
     array = np.asarray(edges)
     if array.size and (array.ndim != 2 or array.shape[1] != 2):
         raise GraphError(f"edges have shape {array.shape}; pass one row of two nodes per edge.")

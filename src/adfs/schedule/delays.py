@@ -8,17 +8,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from adfs import checks
 from adfs.errors import ParameterError
-from adfs.kernels import timing
+from adfs.kernels import clocks
 from adfs.randomness import stream_key
 
 Numbers = float | Sequence[float] | NDArray[np.float64]
 
 LAWS = {
-    "constant": timing.CONSTANT,
-    "exponential": timing.EXPONENTIAL,
-    "lognormal": timing.LOGNORMAL,
-    "pareto": timing.PARETO,
+    "constant": clocks.CONSTANT,
+    "exponential": clocks.EXPONENTIAL,
+    "lognormal": clocks.LOGNORMAL,
+    "pareto": clocks.PARETO,
 }
 SCOPES = ("both", "communications", "computations")
 DEFAULT_SHAPE = {"lognormal": 0.5, "pareto": 2.5}
@@ -40,9 +41,9 @@ class Delays:
     Parameters
     ----------
     tau : float or sequence of float
-        Time of one communication, for all edges or one an edge; >= 0.
+        Time of one communication, for all edges or one per edge; >= 0.
     speed : float or sequence of float
-        Time of one local update, for all nodes or one a node; > 0. A node with 10.0 is ten times
+        Time of one local update, for all nodes or one per node; > 0. A node with 10.0 is ten times
         slower than the others.
     law : {"constant", "exponential", "lognormal", "pareto"}
         Law of the factor.
@@ -71,13 +72,13 @@ class Delays:
     def __post_init__(self) -> None:
         object.__setattr__(self, "tau", _checked_tau(self.tau))
         object.__setattr__(self, "speed", _checked_speed(self.speed))
-        _one_of("law", self.law, tuple(LAWS))
-        _one_of("applies_to", self.applies_to, SCOPES)
+        checks.choice("law", self.law, tuple(LAWS))
+        checks.choice("applies_to", self.applies_to, SCOPES)
         object.__setattr__(self, "shape", _checked_shape(self.law, self.shape))
         stream_key(self.seed, "delays")
 
     def nominal(self, n_edges: int, n_nodes: int) -> NDArray[np.float64]:
-        """Duration before the law: one number an edge, then one a node, (n_edges + n_nodes,)."""
+        """Duration before the law: one number per edge, then one per node, (n_edges + n_nodes,)."""
         tau = _spread("tau", self.tau, n_edges, "edge")
         speed = _spread("speed", self.speed, n_nodes, "node")
         return np.concatenate([tau, speed])
@@ -97,11 +98,6 @@ class Delays:
         first = n_edges if self.applies_to == "computations" else 0
         last = n_edges if self.applies_to == "communications" else n_edges + n_nodes
         return first, last, LAWS[self.law], self.shape or 0.0
-
-
-def _one_of(name: str, value: str, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        raise ParameterError(f"{name}={value!r} is unknown; choose one of {', '.join(choices)}.")
 
 
 def _checked_tau(tau: Numbers) -> float | tuple[float, ...]:

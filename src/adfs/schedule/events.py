@@ -16,7 +16,7 @@ class Events(NamedTuple):
 
     A position of the shared schedule is the index of an iteration of Algorithm 1, so event ``k`` is
     iteration ``start + k``. A position of the Poisson schedule is a whole unit of time; ``ticks``
-    says when each event happens (`adfs.kernels.poisson.TICKS` ticks a unit), and ``end`` is the
+    is the time of each event (`adfs.kernels.poisson.TICKS` ticks per unit), and ``end`` is the
     position where the block ends, because a unit of time can hold any number of events.
     """
 

@@ -1,7 +1,7 @@
 """The Poisson schedule of the continuized form: every edge and every node has its own clock.
 
 A node knows all events in which it takes part from the seed and the rates of its own clocks alone;
-nobody draws everybody's events, as the shared schedule asks of everybody (SPEC 2.7).
+with the shared schedule, every node generates the events of all nodes.
 """
 
 import math
@@ -15,7 +15,7 @@ from adfs.kernels import poisson
 from adfs.kernels.poisson import TICK_BITS, TICKS
 from adfs.randomness import stream_key
 from adfs.schedule.events import Events
-from adfs.schedule.law import SamplingLaw, alias_table
+from adfs.schedule.sampling_law import SamplingLaw, alias_table
 
 Vector = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -83,17 +83,17 @@ class PoissonSource:
         """Events with ``start <= time < stop``, both whole units of time."""
         start, stop = int(start), int(stop)
         expected = self.rate * (stop - start)
-        room = math.ceil(expected + 6.0 * math.sqrt(expected)) + 16
+        buffer = math.ceil(expected + 6.0 * math.sqrt(expected)) + 16
         # Hashing wraps around 2^64, which NumPy reports when kernels run uncompiled.
         with np.errstate(over="ignore"):
             while True:
-                ticks, clock, chance = _raw(room)
+                ticks, clock, chance = _raw(buffer)
                 used = poisson.draw_clocks(
                     self._clocks, start << TICK_BITS, stop << TICK_BITS, ticks, clock, chance
                 )
-                if used <= room:
+                if used <= buffer:
                     return self._ordered(start, stop, ticks[:used], clock[:used], chance[:used])
-                room = used
+                buffer = used
 
     def _ordered(
         self, start: int, stop: int, ticks: Integers, clock: NDArray[np.int32], chance: Vector
@@ -158,8 +158,8 @@ def _clocks(
     )  # fmt: skip
 
 
-def _raw(room: int) -> tuple[Integers, NDArray[np.int32], Vector]:
-    return np.empty(room, np.int64), np.empty(room, np.int32), np.empty(room)
+def _raw(buffer: int) -> tuple[Integers, NDArray[np.int32], Vector]:
+    return np.empty(buffer, np.int64), np.empty(buffer, np.int32), np.empty(buffer)
 
 
 __all__ = ["TICKS", "PoissonSource"]

@@ -1,4 +1,4 @@
-"""Synchronous methods: rounds in which all nodes work, then talk, and what they take.
+"""Synchronous methods: rounds in which all nodes compute, then communicate, and their times.
 
 A round ends when its slowest node and then its slowest edges are done. Under a random law every
 elementary step and every message has its own factor, as for the pairwise methods: a node that
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adfs.errors import ParameterError
-from adfs.kernels import sampling, timing
+from adfs.kernels import clocks, sampling
 from adfs.randomness import stream_key
 from adfs.schedule.delays import Delays
 from adfs.schedule.events import Events
@@ -26,7 +26,7 @@ class Cost(NamedTuple):
 
 
 class Rounds:
-    """Kinds of rounds in a fixed pattern, repeated for ever.
+    """Kinds of rounds in a fixed pattern, repeated forever.
 
     Examples
     --------
@@ -127,7 +127,7 @@ class RoundClock:
         first, last, law, shape = self.delays.law_arguments(len(self.edges), self.n_nodes)
         scopes = np.array([first < len(self.edges), last > len(self.edges)])
         with np.errstate(over="ignore"):  # hashing wraps around 2^64
-            timing.random_rounds(
+            clocks.random_rounds(
                 events.which, events.start, self._work, self._rounds, self._speed, self._tau,
                 scopes, law, shape, self.delays.keys(), self._state["random"],
                 self._state["random_busy"],

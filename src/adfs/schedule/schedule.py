@@ -2,24 +2,23 @@
 
 import io
 import os
-import zipfile
-import zlib
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from adfs.archives import Archive
+from adfs.display import plot_function
 from adfs.errors import DataError, ParameterError
 from adfs.schedule.clock import Clock
 from adfs.schedule.delays import Delays
 from adfs.schedule.events import Events
-from adfs.schedule.law import Drawer, SamplingLaw
+from adfs.schedule.sampling_law import Drawer, SamplingLaw
 from adfs.storage import write_whole
 
 BLOCK = 1 << 14
-# What NumPy raises on files that are not what they should be.
-UNREADABLE = (OSError, ValueError, TypeError, KeyError, EOFError, zipfile.BadZipFile, zlib.error)
+STORED = ("edges", "n_nodes", "which", "sample")
 
 
 class NodePart(NamedTuple):
@@ -115,6 +114,12 @@ class Schedule:
         """Finish time of each node; ``delays`` replaces ``tau`` where they are not constant."""
         return self.clock(tau, clock, delays).finish
 
+    def plot(
+        self, tau: float = 1.0, clock: str = "nonblocking", n_events: int = 60, ax: Any = None
+    ) -> Any:
+        """Draw what each node does during the first ``n_events`` events; the matplotlib axes."""
+        return plot_function("graph_plot", "draw_schedule")(self, tau, clock, n_events, ax)
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the events to a .npz file, whole or not at all."""
         events = self.events()
@@ -129,17 +134,14 @@ class Schedule:
     def load(cls, path: str | os.PathLike[str]) -> "Schedule":
         """Read a schedule that `save` wrote."""
         try:
-            with open(path, "rb") as stream:
-                file = np.load(stream, allow_pickle=False)
-                if isinstance(file, np.ndarray):
-                    raise ValueError("it holds one array, not an archive of them")
-                edges, n_nodes = file["edges"], int(file["n_nodes"])
-                events = Events(0, file["which"], file["sample"])
+            archive = Archive(path)
+            edges, n_nodes, which, sample = (archive.read(key) for key in STORED)
+            events = Events(0, which, sample)
             _check_stored(edges, n_nodes, events)
-            return cls(edges, n_nodes, len(events.which), events)
-        except UNREADABLE as error:
+            return cls(np.ascontiguousarray(edges), int(n_nodes), len(which), events)
+        except ValueError as error:
             raise DataError(
-                f"{path} is not a schedule that can be read ({error}); "
+                f"{path} is not a schedule that can be read ({getattr(error, 'reason', error)}); "
                 "make one with Schedule.save or `adfs schedule sample --out FILE`."
             ) from None
 
@@ -150,13 +152,16 @@ class Schedule:
         return f"Schedule({self.n_events} events, {self.n_nodes} nodes, {len(self.edges)} edges)"
 
 
-def _check_stored(edges: NDArray[np.int32], n_nodes: int, events: Events) -> None:
-    """Refuse arrays that no schedule has: kernels follow their numbers without looking."""
+def _check_stored(edges: NDArray[np.int32], n_nodes: NDArray[Any], events: Events) -> None:
+    """Refuse arrays that no schedule has: kernels follow their numbers without checks."""
     which, sample = events.which, events.sample
     if any(array.dtype != np.int32 for array in (edges, which, sample)):
         raise ValueError("its arrays are not of type int32")
-    if which.ndim != 1 or which.shape != sample.shape or edges.shape != (len(edges), 2):
+    if which.ndim != 1 or which.shape != sample.shape or edges.shape[1:] != (2,):
         raise ValueError(f"shapes {edges.shape}, {which.shape} and {sample.shape} do not fit")
+    most = max(1, 2 * len(edges) + len(which))  # nodes that an edge or an event can name
+    if n_nodes.shape or n_nodes.dtype.kind not in "iu" or not 1 <= n_nodes <= most:
+        raise ValueError(f"its n_nodes is not a whole number from 1 to {most}")
     local = which >= len(edges)
     if ((which < 0) | (which >= len(edges) + n_nodes) | ((sample < 0) & local)).any():
         raise ValueError("an event is outside its graph")

@@ -1,7 +1,7 @@
 """What each node does when: intervals, the critical path, idle time, and Chrome's trace format.
 
 All functions take a clock in its state *before* the events and leave it untouched, so a window of
-a long schedule is looked at by advancing a clock to its beginning.
+a long schedule is shown by advancing a clock to its beginning.
 """
 
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from adfs.kernels import timing
+from adfs.kernels import clocks
 from adfs.schedule.clock import Clock
 from adfs.schedule.events import Events
 
@@ -34,7 +34,7 @@ IDLE = np.dtype([(name, np.float64) for name in (*KINDS, "outside", "idle_share"
 
 
 class Passage(NamedTuple):
-    """How nodes went through events: a row an event, a column each of its nodes (-1: none)."""
+    """How nodes went through events: a row per event, a column each of its nodes (-1: none)."""
 
     event: NDArray[np.int64]
     duration: NDArray[np.float64]
@@ -81,9 +81,9 @@ def critical_path(events: Events, clock: Clock) -> NDArray[np.int64]:
     seen = _follow(events, clock)
     before = np.full(seen.reached.shape, -1, dtype=np.int64)
     latest = np.empty(clock.n_nodes, dtype=np.int64)
-    timing.bind(events.which, clock.edges, clock.code, seen.reached, seen.left, before, latest)
+    clocks.bind(events.which, clock.edges, clock.code, seen.reached, seen.left, before, latest)
     path = np.empty(len(events.which), dtype=np.int64)
-    length = timing.backtrack(before, latest[np.argmax(seen.finish)], path)
+    length = clocks.backtrack(before, latest[np.argmax(seen.finish)], path)
     return events.start + path[:length][::-1]
 
 
@@ -113,7 +113,7 @@ def chrome_trace(
 ) -> dict[str, Any]:
     """Intervals in the Trace Event Format, for chrome://tracing or ui.perfetto.dev.
 
-    One row a node; one unit of time (one proximal step) is shown as ``microseconds``. Times are
+    One row per node; one unit of time (one proximal step) is shown as ``microseconds``. Times are
     whole nanoseconds, the viewers' own resolution, so that neighbours touch without overlapping.
     Write it with ``json.dump``.
     """
@@ -156,7 +156,7 @@ def _follow(events: Events, clock: Clock) -> Passage:
     duration = clock.durations(events)
     reached, left = np.zeros((2, len(which), 2))
     finish = clock.finish.copy()
-    timing.follow(which, clock.edges, duration, clock.code, finish, reached, left)
+    clocks.follow(which, clock.edges, duration, clock.code, finish, reached, left)
     alone = np.full((clock.n_nodes, 2), -1, dtype=np.int32)
     alone[:, 0] = np.arange(clock.n_nodes)
     nodes = np.concatenate([clock.edges, alone])[which]

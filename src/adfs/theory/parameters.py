@@ -11,13 +11,12 @@ from numpy.typing import NDArray
 
 from adfs.errors import ParameterError
 from adfs.graphs.topology import Topology
-from adfs.problems.conditioning import Conditioning
-from adfs.schedule.clock import Clock
-from adfs.theory.facts import Description, Place, tightest
-from adfs.theory.spectral import EDGE_MU2, root_bound, sigma_a
+from adfs.problem.conditioning import Conditioning
+from adfs.theory.description import BindingPlace, Description, PairwiseParameters, tightest
+from adfs.theory.sigma_a import EDGE_MU2, root_bound, sigma_a
 
 if TYPE_CHECKING:
-    from adfs.problems.finite_sum import Problem
+    from adfs.problem.finite_sum import Problem
     from adfs.schedule.delays import Delays
 
 Vector = NDArray[np.float64]
@@ -27,7 +26,7 @@ ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class Parameters:
+class Parameters(PairwiseParameters):
     """Probabilities, weights and rate of ADFS on one problem and graph.
 
     Virtual edges have ``mu_ij^2 = alpha_i L_ij`` and, within node ``i``, probability proportional
@@ -44,7 +43,7 @@ class Parameters:
         What stands for ``sum_j L_ij`` in ``sigma_A``: that sum, or ``lambda_max(B_i)`` in the
         projector form.
     alpha, sigma_A, p_edge, p_node, rho
-        As in SPEC 2.1: ``p_edge`` one a communication edge, ``p_node`` the probability that an
+        As in the paper: ``p_edge`` one per communication edge, ``p_node`` the probability that an
         iteration is a local update at that node.
     tau, clock
         The time model they were chosen for.
@@ -91,9 +90,9 @@ class Parameters:
     ) -> "Parameters":
         """Parameters by rule: ``paper``, ``balanced``, ``exact``, ``projector`` or ``tuned``.
 
-        ``p_comm``, ``mu_scale`` (the factor c of SPEC 2.4b) and ``rho`` override the rule's choice.
+        ``p_comm``, ``mu_scale`` (a factor on every ``mu_ij^2``) and ``rho`` override the rule.
         """
-        from adfs.theory.choices import choose
+        from adfs.theory.rules import choose
 
         return choose(problem, how, tau, clock, delays, p_comm, mu_scale, rho)
 
@@ -133,7 +132,7 @@ class Parameters:
         """A mass below ``lambda_max(B_i)`` would promise more strong convexity than there is."""
         for name, values in (("masses", self.masses), ("alpha", self.alpha)):
             if values.shape != self.p_node.shape:
-                raise ParameterError(f"{name} has shape {values.shape}; give one number a node.")
+                raise ParameterError(f"{name} has shape {values.shape}; give one number per node.")
         if not np.isfinite(self.alpha).all() or (self.alpha <= 0).any():
             raise ParameterError(f"alpha={self.alpha.min():.3g} must be finite and > 0.")
         low = 1.0 - ROUNDING
@@ -188,19 +187,9 @@ class Parameters:
         return self.conditioning.sigma
 
     @property
-    def edges(self) -> NDArray[np.int32]:
-        """Communication edges."""
-        return self.topology.edges
-
-    @property
     def offsets(self) -> NDArray[np.int64]:
         """First sample of each node."""
         return self.conditioning.offsets
-
-    @property
-    def p_comm(self) -> float:
-        """Probability that an iteration is a communication."""
-        return float(self.p_edge.sum())
 
     @property
     def p_comp(self) -> float:
@@ -236,14 +225,9 @@ class Parameters:
         return float(min(least, LARGEST_RHO))
 
     @property
-    def binding_place(self) -> Place:
+    def binding_place(self) -> BindingPlace:
         """Which edge or node sets the limit."""
         return tightest(self.edge_limits, self.node_limits)
-
-    @property
-    def binding(self) -> str:
-        """The same in words."""
-        return self.binding_place.words(self.edges)
 
     @property
     def edge_eta(self) -> Vector:
@@ -269,18 +253,17 @@ class Parameters:
             np.divide(scale, weights, out=push, where=weights > 0)
         return push
 
-    def make_clock(self, delays: "Delays", kind: str) -> Clock:
-        """The clock of their events."""
-        return Clock(self.edges, self.topology.n_nodes, delays, kind)
-
     def description(self) -> Description:
         """Every number with its formula, and what binds."""
-        from adfs.theory.describe import describe
+        from adfs.theory.description import describe
 
         return describe(self)
 
-    def __str__(self) -> str:
-        return str(self.description())
+    def __repr__(self) -> str:
+        return (
+            f"Parameters({self.how} on {self.topology.name}: rho={self.rho:.4g}, "
+            f"p_comm={self.p_comm:.4g}, tau={self.tau:g}, {self.clock}; print() shows all)"
+        )
 
 
 def check_probabilities(
@@ -289,7 +272,7 @@ def check_probabilities(
     """Refuse what is no sampling law of the augmented graph, or would never visit a part of it."""
     sizes = (len(p_edge), len(p_node))
     if sizes != (topology.n_edges, topology.n_nodes):
-        raise ParameterError(f"p_edge and p_node have {sizes} entries; one an edge, one a node.")
+        raise ParameterError(f"p_edge and p_node have {sizes} entries; one per edge, one per node.")
     both = np.concatenate([p_edge, p_node])
     if not np.isfinite(both).all() or (both < 0).any() or abs(both.sum() - 1.0) > 1e-9:
         raise ParameterError(

@@ -1,6 +1,6 @@
 """The default rule: the valid parameters that reach an accuracy first, waiting included.
 
-**Rate.** Theorem 1 proves a factor ``1 - rho`` an iteration. What is measured (docs/tuning.md) is
+**Rate.** Theorem 1 proves a factor ``1 - rho`` per iteration. What is measured (docs/tuning.md) is
 ``min(2 rho, beta v)``, where ``v`` is the least probability with which a sample of vanishing norm
 is visited and ``beta`` was between 1 and 1.6 in what was measured: no method forgets a sample's
 old dual before it visits it. A larger ``rho`` beyond that buys nothing, and the communications
@@ -9,7 +9,7 @@ spent on it cost time.
 **Time.** The clock runs over a short schedule at a few values of ``p_comm``, with the same random
 numbers for all.
 
-**Choice.** Candidates differ in the scale ``c`` of ``mu_ij^2`` (SPEC 2.4b), in ``p_comm`` around
+**Choice.** Candidates differ in the scale ``c`` of ``mu_ij^2``, in ``p_comm`` around
 the value that equalises the two rates, and in the nodes' shares (equal, in proportion to what each
 needs, or fewer where a node is slow, with a smaller ``mu_ij^2`` there so that Theorem 1 allows
 the same ``rho``); all use the projector form, whose ``sigma_A`` is never smaller. Taken is the one
@@ -27,10 +27,10 @@ from numpy.typing import NDArray
 from adfs.graphs.topology import Topology
 from adfs.schedule.clock import Clock
 from adfs.schedule.delays import Delays
-from adfs.schedule.law import Drawer, SamplingLaw
-from adfs.theory.choices import Candidate, Setting, alpha_of, exact, paper
+from adfs.schedule.sampling_law import Drawer, SamplingLaw
 from adfs.theory.parameters import Parameters
-from adfs.theory.spectral import DENSE_LIMIT
+from adfs.theory.rules import Candidate, RuleInput, alpha_of, exact, paper
+from adfs.theory.sigma_a import DENSE_LIMIT
 
 Vector = NDArray[np.float64]
 
@@ -53,7 +53,7 @@ class Split(NamedTuple):
     tilt: Vector
 
 
-class Entry(NamedTuple):
+class TimedCandidate(NamedTuple):
     """A candidate at one ``p_comm``, with its predicted times for each beta."""
 
     candidate: Candidate
@@ -61,7 +61,7 @@ class Entry(NamedTuple):
     times: Vector
 
 
-def tune(setting: Setting, p_comm: float | None, mu_scale: float | None) -> Parameters:
+def tune(setting: RuleInput, p_comm: float | None, mu_scale: float | None) -> Parameters:
     """Best valid parameters for the setting's delays and clock."""
     baselines = [paper(setting), exact(setting)]
     reference = np.array([predicted_times(each, setting) for each in baselines])
@@ -93,7 +93,7 @@ def _best(times: list[Vector], goal: Vector) -> int:
     return int(np.argmin(np.where(allowed, worst, np.inf) if allowed.any() else worst))
 
 
-def predicted_times(parameters: Parameters, setting: Setting) -> Vector:
+def predicted_times(parameters: Parameters, setting: RuleInput) -> Vector:
     """Idealized time per factor e of the error, for each beta."""
     live = setting.has_data
     visit = float(np.min(parameters.p_node[live] / setting.importance_sums[live]))
@@ -123,12 +123,12 @@ def time_per_event(law: SamplingLaw, setting: TimeModel) -> float:
     return (clock.time - start) / (n_events - n_events // 2)
 
 
-def _is_large(setting: Setting) -> bool:
+def _is_large(setting: RuleInput) -> bool:
     """Whether an eigenvalue for every candidate would cost too much."""
     return setting.topology.n_nodes > DENSE_LIMIT
 
 
-def _splits(setting: Setting) -> list[Split]:
+def _splits(setting: RuleInput) -> list[Split]:
     """Equal shares for all nodes with data, by the work of each, and fewer where a node is slow."""
     equal = setting.has_data / np.count_nonzero(setting.has_data)
     masses = setting.conditioning.batch_smoothness()
@@ -145,8 +145,8 @@ def _splits(setting: Setting) -> list[Split]:
 
 
 def _entries(
-    setting: Setting, split: Split, p_comm: float | None, mu_scale: float | None, rough: bool
-) -> Iterator[Entry]:
+    setting: RuleInput, split: Split, p_comm: float | None, mu_scale: float | None, rough: bool
+) -> Iterator[TimedCandidate]:
     candidates = list(_candidates(setting, split, mu_scale, rough))
     seconds = TimeCurve(lambda p_comm: candidates[0].parameters("", p_comm), setting)
     for candidate in candidates:
@@ -155,11 +155,11 @@ def _entries(
         for value in around if p_comm is None else [p_comm]:
             visit = (1.0 - value) * candidate.visit_rate
             rate = np.minimum(2.0 * candidate.rho(value), BETAS * visit)
-            yield Entry(candidate, float(value), seconds(value) / rate)
+            yield TimedCandidate(candidate, float(value), seconds(value) / rate)
 
 
 def _candidates(
-    setting: Setting, split: Split, mu_scale: float | None, rough: bool
+    setting: RuleInput, split: Split, mu_scale: float | None, rough: bool
 ) -> Iterator[Candidate]:
     masses = setting.conditioning.batch_smoothness()
     for scale in SCALES if mu_scale is None else [mu_scale]:
@@ -180,7 +180,7 @@ class TimeCurve:
         return float(np.exp(np.interp(np.log(p_comm), np.log(self.knots), self.logs)))
 
 
-def _finished(setting: Setting, entry: Entry) -> Parameters:
+def _finished(setting: RuleInput, entry: TimedCandidate) -> Parameters:
     """The entry with its true ``sigma_A``."""
     rough = entry.candidate
     candidate = Candidate(setting, rough.masses, rough.alpha, rough.shares)

@@ -1,0 +1,332 @@
+"""Constants of Katyusha and L-Katyusha: one inequality, two ways to renew the snapshot.
+
+With ``E|g - grad f(x)|^2 <= 2 V (f(w) - f(x) - <grad f(x), w - x>)`` and
+``alpha tau1 (L_f + V / tau2) <= 1`` a round of either method satisfies
+
+    E[P(y+) - P*] / tau1 + (1 + alpha lam) E|z+ - x*|^2 / (2 alpha)
+        <= (tau2 / tau1) (P(w) - P*) + (tau3 / tau1) (P(y) - P*) + |z - x*|^2 / (2 alpha),
+
+``tau3 = 1 - tau1 - tau2`` (docs/algorithms/katyusha.md). Errors then fall by ``1 - rho`` a round if
+``1 + alpha lam >= 1 / (1 - rho)`` and ``tau1 >= rho + tau2 Q(rho)``, where ``Q``, the surplus, is
+what the age of the snapshot costs.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse.linalg import LinearOperator, eigsh
+
+from adfs.algorithms.base import MethodSetting, Vector
+from adfs.data.shards import slice_rows
+from adfs.problem.conditioning import GRAM_LIMIT
+from adfs.problem.finite_sum import Problem
+from adfs.randomness import generator
+from adfs.schedule.rounds import Cost
+from adfs.theory.description import Description, Fact, SelfDescribing
+from adfs.threads import one_blas_thread
+
+GRID = 80  # values tried of the batch and of the rounds between snapshots
+
+
+@dataclass(frozen=True)
+class MeanForm:
+    """``P = (1 / N) sum_ij f_ij + lam / 2 |.|^2`` over the ``N`` live samples, and its clock.
+
+    Examples
+    --------
+    >>> problem = Problem([(np.eye(2), [1, 0]), (2.0 * np.eye(2), [0, 1])], sigma=0.5)
+    >>> mean = MeanForm(problem, MethodSetting(tau=5.0))
+    >>> mean.n_samples, mean.lam, mean.smoothness  # (1 / 4 + 4 / 4) / 4
+    (4, 0.25, 0.3125)
+    >>> mean.variance(1)  # node 1 has the larger sum of L_ij: 2
+    0.5
+    """
+
+    problem: Problem
+    setting: MethodSetting
+    smoothness: float = field(init=False)  # ``L_f``: a sum over all nodes
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "smoothness", whole_smoothness(self.problem) / self.n_samples)
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """Live samples of each node."""
+        return self.problem.conditioning.live_counts
+
+    @property
+    def n_samples(self) -> int:
+        """``N``."""
+        return int(self.counts.sum())
+
+    @property
+    def lam(self) -> float:
+        """``sum_i sigma_i / N``."""
+        return self.problem.total_sigma / self.n_samples
+
+    def variance(self, batch: Any) -> Any:
+        """``V = max_i S_i / (N b)``, for one batch or an array of them."""
+        return float(self.problem.conditioning.total_smoothness.max()) / (self.n_samples * batch)
+
+    @property
+    def diameter(self) -> int:
+        """Communication rounds of an all-reduce."""
+        return self.problem.topology.diameter
+
+    def total_batch(self, batch: int) -> int:
+        """``B = n b``; nodes without a live sample draw none."""
+        return batch * int(np.count_nonzero(self.counts))
+
+    @property
+    def longest_batch(self) -> int:
+        """Largest ``b`` with ``B <= N``."""
+        return max(1, self.n_samples // self.total_batch(1))
+
+    def paper_batch(self) -> int:
+        """``b = 1 + Delta tau`` (Appendix E): as much time computing as communicating."""
+        return min(self.longest_batch, 1 + round(self.diameter * self.setting.tau))
+
+    @functools.cached_property
+    def _delays(self) -> tuple[Vector, float]:
+        """Time of a gradient at each node, and of an all-reduce over the slowest edges."""
+        n_edges = self.problem.topology.n_edges
+        nominal = self.setting.delays.nominal(n_edges, self.problem.n_nodes)
+        return nominal[n_edges:], self.diameter * float(np.max(nominal[:n_edges], initial=0.0))
+
+    def round_time(self, batch: Any) -> Any:
+        """Time of ``b`` gradients at the slowest node, then an all-reduce."""
+        speed, reduction = self._delays
+        return float(np.max(speed)) * batch + reduction
+
+    @property
+    def snapshot_time(self) -> float:
+        """Time of a full gradient, then an all-reduce."""
+        speed, reduction = self._delays
+        return float(np.max(speed * self.counts)) + reduction
+
+    def grid(self) -> tuple[Vector, Vector]:
+        """Batches, as a column, and numbers of rounds between snapshots, as a row, worth trying."""
+        batches = np.unique(np.geomspace(1.0, self.longest_batch, GRID).round())
+        most = 10.0 * (self.n_samples + np.sqrt(self.smoothness / self.lam))
+        return batches[:, None], np.unique(np.geomspace(1.0, most, GRID).round())[None, :]
+
+    def costs(self, batch: int, snapshot_moves: bool) -> list[Cost]:
+        """An inner round, and a snapshot with or without an inner round after it."""
+        inner = np.where(self.counts > 0, float(batch), 0.0)
+        both = self.counts + inner * snapshot_moves
+        return [Cost(inner, self.diameter), Cost(both, self.diameter * (1 + snapshot_moves))]
+
+    def time_per_efold(self, batch: Any, every: Any, rho: Any) -> Any:
+        """Idealized time of a factor e, at ``rho`` a round and a snapshot ``every`` so many."""
+        epoch = self.snapshot_time + every * self.round_time(batch)
+        return epoch / (-every * np.log1p(-rho))
+
+    def plan(
+        self, name: str, rule: str, batch: int, every: float, constants: Coupling
+    ) -> KatyushaParameters:
+        """The choice of a rule, with the numbers it was made from."""
+        tau1, tau2, alpha, rho = (float(value) for value in constants)
+        return KatyushaParameters(
+            name, rule, batch, self.total_batch(batch), every, self.lam, self.smoothness,
+            self.variance(batch), tau1, tau2, alpha, theta=1.0 / (1.0 - rho),
+            time_per_efold=float(self.time_per_efold(batch, every, rho)),
+        )  # fmt: skip
+
+    def tuned(self, name: str, surplus_of: Callable[[Vector], Surplus]) -> KatyushaParameters:
+        """Batch, rounds between snapshots and constants of the least proven time per factor e."""
+        batches, every = self.grid()
+        found = fastest(self.lam, self.smoothness, self.variance(batches), surplus_of(every))
+        best = np.argmin(self.time_per_efold(batches, every, found.rho))
+        row, column = np.unravel_index(best, found.rho.shape)
+        constants = Coupling(*(values[row, column] for values in found))
+        return self.plan(name, "tuned", int(batches[row, 0]), float(every[0, column]), constants)
+
+
+@dataclass(frozen=True)
+class KatyushaParameters(SelfDescribing):
+    """Everything chosen for a run of Katyusha or L-Katyusha; ``str`` explains each number.
+
+    Attributes
+    ----------
+    batch : int
+        ``b``, samples drawn by each node in a round.
+    every : float
+        Inner rounds between snapshots: a whole number, or ``1 / p`` on average.
+    theta : float
+        What a round divides the theorem's errors by.
+    time_per_efold : float
+        Idealized time in which theory's errors fall by a factor e.
+    """
+
+    name: str
+    rule: str
+    batch: int
+    total_batch: int
+    every: float
+    lam: float
+    smoothness: float
+    variance: float
+    tau1: float
+    tau2: float
+    alpha: float
+    theta: float
+    time_per_efold: float
+
+    @property
+    def p(self) -> float:
+        """Probability of a snapshot, of L-Katyusha."""
+        return 1.0 / self.every
+
+    @property
+    def growth(self) -> float:
+        """``1 + alpha lam``."""
+        return 1.0 + self.alpha * self.lam
+
+    def description(self) -> Description:
+        """Every number, and what it is."""
+        facts = [
+            Fact("b", self.batch, "samples per node and round; theory 1 + diameter * tau"),
+            Fact("B", self.total_batch, "samples per round: b times the nodes that have any"),
+            Fact("every", self.every, "inner rounds between snapshots: mm, or 1 / p"),
+            Fact("lam", self.lam, "sum sigma / N: strong convexity of the mean"),
+            Fact("L_f", self.smoothness, "lambda_max(sum B_i) / N: smoothness of the mean"),
+            Fact("V", self.variance, "max_i sum_j L_ij / (N b): variance of a batch"),
+            Fact("tau1", self.tau1, "weight of z"),
+            Fact("tau2", self.tau2, "weight of the snapshot"),
+            Fact("alpha", self.alpha, "step of z: alpha tau1 (L_f + V / tau2) <= 1"),
+            Fact("theta", self.theta, "errors fall by it each round; at most 1 + alpha lam"),
+            Fact("time", self.time_per_efold, "idealized, per factor e"),
+        ]
+        return Description(f"{self.name} parameters ({self.rule})", facts, width=6)
+
+
+def whole_smoothness(problem: Problem) -> float:
+    """``lambda_max(l''max sum_ij w_ij x_ij x_ij^T)``: smoothness of the sum of all losses."""
+    d = problem.n_features
+    with one_blas_thread():
+        if d > GRAM_LIMIT:
+            return _lanczos(problem)
+        grams = (problem.conditioning.gram(node).reshape(-1) for node in problem.nodes.tolist())
+        total = problem.network.sum_rows(grams, d * d).reshape(d, d)
+        return float(np.linalg.eigvalsh(total)[-1])
+
+
+def _lanczos(problem: Problem) -> float:
+    """The same from products with the rows, plus the residual: an upper bound.
+
+    Every product is a sum over all nodes, so all processes take the same steps.
+    """
+    rows = slice_rows(problem.rows, problem.n_features, 0, problem.n_rows)
+    curvature, cuts = problem.loss.max_curvature * problem.weights, problem.offsets
+
+    def product(v: Vector) -> Vector:
+        scaled = curvature * (rows @ v.ravel())
+        parts = (rows[a:b].T @ scaled[a:b] for a, b in itertools.pairwise(cuts))
+        return problem.network.sum_rows(parts, problem.n_features)
+
+    size = problem.n_features
+    operator = LinearOperator((size, size), matvec=product, dtype=float)
+    start = generator(0, "lanczos").standard_normal(size)
+    values, vectors = eigsh(operator, k=1, which="LA", v0=start, tol=1e-6)
+    residual = product(vectors[:, 0]) - values[0] * vectors[:, 0]
+    return float(values[0] + np.linalg.norm(residual))
+
+
+Surplus = Callable[[Vector], Vector]
+
+BISECTIONS = 100
+FASTEST = 0.999  # no rho beyond: 1 / (1 - rho) must stay a number
+LARGEST_POWER = 300.0  # exp of it squared is still a number
+
+
+class Coupling(NamedTuple):
+    """``tau1``, ``tau2``, ``alpha`` and the rate ``rho`` of a round: numbers, or arrays alike."""
+
+    tau1: Any
+    tau2: Any
+    alpha: Any
+    rho: Any
+
+
+def loop_surplus(length: Vector) -> Surplus:
+    """``Q = (1 - rho)^(1 - length) - 1``: a snapshot every ``length`` rounds (Katyusha)."""
+    return lambda rho: np.expm1(np.minimum(-(length - 1.0) * np.log1p(-rho), LARGEST_POWER))
+
+
+def coin_surplus(p: Vector) -> Surplus:
+    """``Q = rho (1 - p) / (p - rho)``: a snapshot with probability ``p`` (L-Katyusha)."""
+
+    def surplus(rho: Vector) -> Vector:
+        room = np.where(rho < p, p - rho, math.exp(-LARGEST_POWER))
+        return rho * (1.0 - p) / room + np.where(rho < p, 0.0, math.exp(LARGEST_POWER))
+
+    return surplus
+
+
+def fastest(lam: float, smoothness: float, variance: Vector, surplus: Surplus) -> Coupling:
+    """The constants of the largest proven ``rho``, for arrays of ``V`` and of snapshot rates.
+
+    With both conditions tight, ``rho`` is proven if ``tau2`` exists with
+
+        rho / (1 - rho) * (rho + tau2 Q) (L_f + V / tau2) <= lam,  tau1 + tau2 <= 1.
+
+    The left side is least at ``tau2^2 = rho V / (L_f Q)`` and grows with ``rho``: bisection.
+    """
+    shape = np.broadcast_shapes(np.shape(variance), np.shape(surplus(np.zeros(1))))
+    low, high = np.zeros(shape), np.full(shape, FASTEST)
+    for _ in range(BISECTIONS):
+        middle = 0.5 * (low + high)
+        tau1, tau2 = _tightest(middle, smoothness, variance, surplus)
+        proven = middle / (1.0 - middle) * tau1 * (smoothness + variance / tau2) <= lam
+        low, high = np.where(proven, middle, low), np.where(proven, high, middle)
+    tau1, tau2 = _tightest(low, smoothness, variance, surplus)
+    return Coupling(tau1, tau2, 1.0 / (tau1 * (smoothness + variance / tau2)), low)
+
+
+def _tightest(
+    rho: Vector, smoothness: float, variance: Vector, surplus: Surplus
+) -> tuple[Vector, Vector]:
+    """``tau1`` and ``tau2`` with ``tau1 = rho + tau2 Q`` and ``tau1 + tau2 <= 1``."""
+    q = surplus(rho)
+    best = np.sqrt(rho * variance / (smoothness * np.maximum(q, math.exp(-LARGEST_POWER))))
+    tau2 = np.minimum(best, (1.0 - rho) / (1.0 + q))
+    return rho + tau2 * q, tau2
+
+
+def loop_rate(tau1: float, tau2: float, growth: float, length: int) -> float:
+    """``rho = 1 - 1 / theta`` of given constants, snapshots every ``length`` rounds.
+
+    ``theta`` is the largest number up to ``growth = 1 + alpha lam`` with
+    ``tau2 theta^length + tau3 theta <= 1``: an epoch then divides the errors by ``theta^length``.
+    """
+    tau3 = 1.0 - tau1 - tau2
+
+    def excess(log_theta: float) -> float:
+        power = min(length * log_theta, LARGEST_POWER)
+        return tau2 * math.expm1(power) + tau3 * math.expm1(log_theta) - tau1
+
+    low, high = 0.0, math.log(growth)
+    if excess(high) <= 0.0:
+        return min(FASTEST, 1.0 - 1.0 / growth)
+    for _ in range(BISECTIONS):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if excess(middle) <= 0.0 else (low, middle)
+    return min(FASTEST, -math.expm1(-low))
+
+
+def coin_rate(tau1: float, tau2: float, growth: float, p: float) -> float:
+    """``rho`` of given constants, snapshots with probability ``p``.
+
+    ``tau1 = rho + tau2 rho (1 - p) / (p - rho)`` is a quadratic equation; ``growth`` limits it.
+    """
+    half = 0.5 * (tau1 + tau2 * (1.0 - p) + p)
+    root = tau1 * p / (half + math.sqrt(max(0.0, half * half - tau1 * p)))
+    return min(FASTEST, root, 1.0 - 1.0 / growth)

@@ -1,0 +1,136 @@
+"""Checks of arguments that occur in many places. A message says the rule, the value, the way out.
+
+Every check returns the value as a plain Python object, and raises ``error`` (`ParameterError`
+unless told otherwise) for anything else. Truth values are not numbers here. ``hint`` is the end of
+the message, the way out: "leave it out for no limit".
+"""
+
+import math
+from collections.abc import Iterable
+from numbers import Integral, Real
+from typing import Any
+
+from adfs.errors import AdfsError, ParameterError, shortened
+
+LONGEST_VALUE = 40  # letters of a value in a message
+
+
+def whole(
+    name: str,
+    value: Any,
+    least: int = 0,
+    most: int | None = None,
+    hint: str = "",
+    error: type[AdfsError] = ParameterError,
+) -> int:
+    """A whole number from ``least`` to ``most``; a float that is whole is one too.
+
+    Examples
+    --------
+    >>> whole("max_iter", 1e3)
+    1000
+    >>> whole("n_nodes", 0, least=1, hint="try 4")
+    Traceback (most recent call last):
+    adfs.errors.ParameterError: n_nodes=0 must be a whole number >= 1; try 4.
+    """
+    highest = math.inf if most is None else most
+    if not (_is_real(value) and least <= value <= highest and value < math.inf and value % 1 == 0):
+        wanted = f">= {least}" if most is None else f"from {least} to {most}"
+        raise error(_sentence(name, value, f"a whole number {wanted}", hint))
+    return int(value)
+
+
+def finite(
+    name: str,
+    value: Any,
+    above: float | None = None,
+    least: float | None = None,
+    most: float | None = None,
+    hint: str = "",
+    error: type[AdfsError] = ParameterError,
+) -> float:
+    """A finite number: ``> above``, ``>= least`` and ``<= most`` where these are given.
+
+    Examples
+    --------
+    >>> finite("tau", 5, least=0)
+    5.0
+    >>> finite("rho", 1.5, above=0, most=1, hint="lower it")
+    Traceback (most recent call last):
+    adfs.errors.ParameterError: rho=1.5 must be a finite number > 0 and <= 1; lower it.
+    """
+    number = as_float(value)
+    limits = ((">", above), (">=", least), ("<=", most))
+    rule = " and ".join(f"{sign} {limit:g}" for sign, limit in limits if limit is not None)
+    holds = (
+        math.isfinite(number)
+        and (above is None or number > above)
+        and (least is None or number >= least)
+        and (most is None or number <= most)
+    )
+    if not holds:
+        raise error(_sentence(name, value, f"a finite number {rule}".rstrip(), hint))
+    return number
+
+
+def positive(
+    name: str, value: Any, hint: str = "", error: type[AdfsError] = ParameterError
+) -> float:
+    """A finite number > 0.
+
+    Examples
+    --------
+    >>> positive("sigma", -1.0, "try 1e-3")
+    Traceback (most recent call last):
+    adfs.errors.ParameterError: sigma=-1 must be a finite number > 0; try 1e-3.
+    """
+    return finite(name, value, above=0.0, hint=hint, error=error)
+
+
+def choice(
+    name: str, value: Any, choices: Iterable[str], error: type[AdfsError] = ParameterError
+) -> str:
+    """One of some names.
+
+    Examples
+    --------
+    >>> choice("clock", "blocking", ("nonblocking", "rendezvous"))
+    Traceback (most recent call last):
+    adfs.errors.ParameterError: clock='blocking' is unknown; choose one of nonblocking, rendezvous.
+    """
+    known = list(choices)
+    if not isinstance(value, str) or value not in known:
+        raise error(f"{_label(name, value)} is unknown; choose one of {', '.join(known)}.")
+    return value
+
+
+def flag(name: str, value: Any, error: type[AdfsError] = ParameterError) -> bool:
+    """True or False, Python's or NumPy's."""
+    if type(value).__name__ not in ("bool", "bool_"):  # NumPy is not imported for this
+        raise error(_sentence(name, value, "True or False", ""))
+    return bool(value)
+
+
+def as_float(value: Any) -> float:
+    """``value`` as a float: NaN if it is not a number, infinite if it is larger than all floats."""
+    try:
+        return float(value) if _is_real(value) else math.nan
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
+def _is_real(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def _sentence(name: str, value: Any, rule: str, hint: str) -> str:
+    return f"{_label(name, value)} must be {rule}{hint and '; '}{hint}."
+
+
+def _label(name: str, value: Any) -> str:
+    """``name=value``, or the value alone where there is no name."""
+    if isinstance(value, Real) and not isinstance(value, bool | Integral):
+        shown = repr(float(value)).removesuffix(".0")
+    else:
+        shown = shortened(repr(value), LONGEST_VALUE)
+    return f"{name}={shown}" if name else shown

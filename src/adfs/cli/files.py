@@ -1,0 +1,233 @@
+"""Files that commands read and write: checks before the work, then files that are complete.
+
+Also pictures (only where matplotlib is installed), timelines of ranks and HTML reports.
+"""
+
+import argparse
+import contextlib
+import importlib
+import io
+import json
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from adfs.cli.arguments import Kind
+from adfs.cli.options import FOLDER, INPUT, OUTPUT
+from adfs.cli.output import OutputError
+from adfs.errors import DataError, ParameterError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from adfs.engine.execution import Execution
+
+MISSING = (
+    "pictures need matplotlib, which is not installed; run pip install '.[plots]' in the folder of "
+    "adfs's source."
+)
+PICTURES = ("png", "pdf", "svg")
+TRACE = "json"
+
+
+def check_paths(args: argparse.Namespace) -> None:
+    """Refuse outputs that cannot be written, or would overwrite an input or each other."""
+    files, folders = _given(args, OUTPUT), _given(args, FOLDER)
+    if not files and not folders:
+        return
+    made = {os.path.realpath(path) for path in folders.values() if not os.path.exists(path)}
+    for flag, path in files.items():
+        if os.path.dirname(os.path.realpath(path)) not in made:
+            check_writable(flag, path)
+    taken = {identity(path): path for path in _inputs(args)}
+    for flag, path in {**files, **folders}.items():
+        rival = taken.setdefault(identity(path), f"{flag} {path}")
+        if rival != f"{flag} {path}":
+            raise DataError(f"{flag} {path} would overwrite {rival}; name another.")
+
+
+def _given(args: argparse.Namespace, kind: Kind) -> dict[str, str]:
+    """Paths of one kind, by the arguments that name them."""
+    options = [each for each in args.command.options if each.kind == kind]
+    found = {each.flag or each.metavar: getattr(args, each.dest) for each in options}
+    return {name: path for name, path in found.items() if path is not None}
+
+
+def _inputs(args: argparse.Namespace) -> Iterator[str]:
+    """The files that are read: those of a pattern, or of a known data set, too."""
+    for name in _given(args, INPUT).values():
+        if os.path.isfile(name):
+            yield name
+            continue
+        from adfs.data.datasets import available
+        from adfs.data.files import NODE, shard_nodes, shard_path
+
+        if NODE in name:
+            yield from (str(shard_path(name, node)) for node in shard_nodes(name))
+        else:
+            yield from (str(path) for known, path in available() if path and known.name == name)
+
+
+def identity(path: str) -> tuple[int, int, str]:
+    """The same for all names of a file: other spellings, symbolic links and hard links.
+
+    For a file that does not exist yet: its folder, and its name in it.
+    """
+    place = Path(os.path.realpath(path))
+    for file, name in ((place, ""), (place.parent, place.name)):
+        with contextlib.suppress(OSError):
+            found = os.stat(file)
+            return found.st_dev, found.st_ino, name
+    return 0, 0, str(place)
+
+
+def check_writable(flag: str, path: str) -> None:
+    """Refuse, before any work, a path where a file cannot be written."""
+    try:
+        fault = _fault(path)
+    except OSError as error:
+        fault = f"cannot be written: {error.strerror}; choose another place"
+    if fault:
+        raise DataError(f"{flag} {path or repr(path)} {fault}.")
+
+
+def _fault(path: str) -> str | None:
+    """Why a file cannot be written at ``path``, with the way out."""
+    target = Path(os.path.realpath(path))
+    if not path or target.is_dir():
+        return "must name a file, but is a folder; add a file name"
+    if not target.parent.is_dir():
+        return f"must be in an existing folder, but {target.parent} is none; create it first"
+    if target.exists() and not target.is_file():
+        return "must be an ordinary file, not a device; choose another"
+    if target.exists() and not os.access(target, os.W_OK):
+        return "is write-protected; choose another file"
+    import tempfile
+
+    # Files are written beside their final name first, so try that.
+    handle, neighbour = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    os.close(handle)
+    os.unlink(neighbour)
+    return None
+
+
+def make_folder(out: str, folder: Path, *names: str) -> Path:
+    """Make a folder of ``--out`` in which the named files can be written."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DataError(
+            f"--out {out} must be a folder that can be made and written, but: {error.strerror}; "
+            "choose another."
+        ) from None
+    for name in names:
+        check_writable("--out", str(folder / name))
+    return folder
+
+
+@contextlib.contextmanager
+def writing(path: str) -> Iterator[str]:
+    """The path to write to, symbolic links followed; errors of the system become one sentence."""
+    try:
+        yield os.path.realpath(path)
+    except OSError as error:
+        raise OutputError(
+            f"{path} could not be written: {error.strerror}; what was there before is intact."
+        ) from None
+
+
+def write(path: str, content: bytes) -> None:
+    """Write a complete file, or leave what was there."""
+    from adfs.storage import write_whole
+
+    with writing(path) as place:
+        write_whole(place, content)
+
+
+def have_matplotlib() -> bool:
+    """Whether pictures can be drawn."""
+    try:
+        importlib.import_module("matplotlib.figure")
+    except ImportError:
+        return False
+    return True
+
+
+def picture_kind(flag: str, path: str) -> str:
+    """The format of a picture, by the suffix of its name."""
+    if not have_matplotlib():
+        raise ParameterError(f"{flag} {path}: {MISSING}")
+    kind = path.rpartition(".")[2].lower()
+    if kind not in PICTURES:
+        raise ParameterError(f"{flag} {path} must end in .{', .'.join(PICTURES)}; rename it.")
+    return kind
+
+
+def new_axes(width: float, height: float) -> Any:
+    """Axes on a figure of their own, in inches."""
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout="constrained").add_subplot()
+
+
+def save_picture(figure: "Figure", path: str, kind: str) -> None:
+    """Write a complete picture."""
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format=kind, dpi=150)
+    write(path, buffer.getvalue())
+
+
+def timeline_kind(flag: str, path: str) -> str:
+    """The format of a timeline of ranks, by the suffix of its name."""
+    kind = path.rpartition(".")[2].lower()
+    if kind == TRACE:
+        return kind
+    if kind not in PICTURES:
+        raise ParameterError(
+            f"{flag} {path} must end in .{TRACE} for a trace, or in .{', .'.join(PICTURES)} "
+            "for a picture; rename it."
+        )
+    return picture_kind(flag, path)
+
+
+def save_ranks(ranks: "Sequence[Execution]", path: str, kind: str) -> None:
+    """Write the spans of all ranks, as a trace or a picture."""
+    if kind == TRACE:
+        write(path, json.dumps(chrome_trace(ranks)).encode())
+        return
+    from adfs.study.plots.rank_plot import draw_ranks
+
+    ax = new_axes(10.0, 1.2 + min(0.62 * len(ranks), 14.0))
+    draw_ranks(ranks, ax)
+    save_picture(ax.figure, path, kind)
+
+
+def chrome_trace(ranks: "Sequence[Execution]") -> dict[str, Any]:
+    """Spans in the Trace Event Format: one process per rank, microseconds since the loop began.
+
+    Times are whole nanoseconds, the resolution of the viewers: rounding keeps the order of times,
+    so a wait stays inside the computing that it interrupts. Each rank counts from its own start of
+    the loop, which is accurate enough on one machine, where ranks start after a common exchange.
+    """
+    from adfs.study.plots.rank_plot import name_of
+
+    rows: list[dict[str, Any]] = []
+    for each in ranks:
+        about: dict[str, Any] = {"ph": "M", "pid": each.rank, "tid": 0}
+        rows += [
+            {**about, "name": "process_name", "args": {"name": name_of(each)}},
+            {**about, "name": "process_sort_index", "args": {"sort_index": each.rank}},
+            {**about, "name": "thread_name", "args": {"name": "loop"}},
+        ]
+        for kind, start, end in each.spans:
+            begin = round(1e9 * start)
+            times = {"ts": begin / 1e3, "dur": (round(1e9 * end) - begin) / 1e3}
+            rows.append({"name": kind, "cat": kind, "ph": "X", "pid": each.rank, "tid": 0, **times})
+    return {"traceEvents": rows, "displayTimeUnit": "ns"}
+
+
+def check_report(path: str | None) -> None:
+    """Refuse a name that a browser would not open as a page."""
+    if path is not None and not path.lower().endswith((".html", ".htm")):
+        raise ParameterError(f"--report {path or repr(path)} must end in .html; rename it.")

@@ -1,1 +1,0 @@
-"""Generalized APCG for anyone's problem: a smooth function plus a separable one."""

@@ -1,0 +1,1 @@
+"""Data: files, known data sets, generated samples, shards; all rows or only those of a rank."""

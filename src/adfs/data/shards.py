@@ -1,0 +1,134 @@
+"""From the arrays of a user to flat arrays: checked shards, joined without a copy."""
+
+import itertools
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from adfs.data.matrices import Vector, as_matrix, as_vector
+from adfs.errors import DataError
+from adfs.kernels.rows import CsrRows, DenseRows
+
+Rows = DenseRows | CsrRows
+Part = tuple[Any, NDArray[Any], Vector | None]  # features, labels, weights of a shard
+
+
+class Joined(NamedTuple):
+    """All nodes' rows one after another; node ``i`` owns ``offsets[i]`` to ``offsets[i + 1]``."""
+
+    rows: Rows
+    targets: NDArray[Any]
+    weights: Vector
+    offsets: NDArray[np.int64]
+    n_features: int
+
+
+def join_shards(shards: Sequence[Any]) -> Joined:
+    """Check the shards one by one and against each other, then lay them end to end."""
+    if len(shards) == 0:
+        raise DataError("There are no shards; a problem needs at least one node with data.")
+    parts = [_checked(shard, node) for node, shard in enumerate(shards)]
+    _same_width(parts)
+    counts = np.array([len(targets) for _, targets, _ in parts], dtype=np.int64)
+    targets = _joined_labels([targets for _, targets, _ in parts])
+    offsets = np.concatenate([[0], np.cumsum(counts)])
+    weights = np.ones(int(offsets[-1]))
+    for node, (_, _, given) in enumerate(parts):
+        if given is not None:
+            weights[offsets[node] : offsets[node + 1]] = given
+    matrices = [matrix for matrix, _, _ in parts]
+    return Joined(_join_matrices(matrices), targets, weights, offsets, matrices[0].shape[1])
+
+
+def as_rows(matrix: Any) -> Rows:
+    """Kernel view of a dense array or a CSR matrix."""
+    return _join_matrices([as_matrix(matrix, "X")])
+
+
+def slice_rows(rows: Rows, n_features: int, first: int, last: int) -> Any:
+    """Rows of a range as a dense array or a CSR matrix, float64, as they are stored."""
+    if isinstance(rows, DenseRows):
+        return np.asarray(rows.values[first:last], dtype=np.float64)
+    start, stop = rows.indptr[first], rows.indptr[last]
+    return sp.csr_matrix(
+        (rows.values[start:stop].astype(np.float64), rows.indices[start:stop],
+         rows.indptr[first : last + 1] - start),
+        shape=(last - first, n_features),
+    )  # fmt: skip
+
+
+def _checked(shard: Any, node: int) -> Part:
+    where = f"The shard of node {node}"
+    if not isinstance(shard, tuple | list) or len(shard) not in (2, 3):
+        raise DataError(f"{where} must be (X, y) or (X, y, weights), not {type(shard).__name__}.")
+    matrix = as_matrix(shard[0], f"{where}: X")
+    targets = as_vector(shard[1], matrix.shape[0], f"{where}: y", numbers=False)
+    if len(shard) == 2 or shard[2] is None:
+        return matrix, targets, None
+    weights = as_vector(shard[2], len(targets), f"{where}: weights")
+    if (weights < 0).any():
+        raise DataError(f"{where}: weights must be >= 0, but one is {weights.min()}; remove it.")
+    return matrix, targets, weights
+
+
+def _same_width(parts: list[Part]) -> None:
+    width = parts[0][0].shape[1]
+    for node, (matrix, _, _) in enumerate(parts):
+        if matrix.shape[1] != width:
+            raise DataError(
+                f"The shard of node {node} has {matrix.shape[1]} features but that of node 0 has "
+                f"{width}; all shards need the same columns (pad with zeros, or use --n-features)."
+            )
+
+
+def _join_matrices(matrices: list[Any]) -> Rows:
+    if all(not sp.issparse(matrix) for matrix in matrices):
+        return DenseRows(_end_to_end(matrices))
+    # csr_matrix(slice) would copy a slice of a larger array, so what is CSR stays as it is.
+    matrices = [m if sp.issparse(m) else sp.csr_matrix(m) for m in matrices]
+    counts = np.concatenate([np.diff(matrix.indptr) for matrix in matrices])
+    indptr = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
+    values = _end_to_end([matrix.data[: matrix.indptr[-1]] for matrix in matrices])
+    indices = _end_to_end([matrix.indices[: matrix.indptr[-1]] for matrix in matrices])
+    if indices.dtype != np.int32 and matrices[0].shape[1] <= np.iinfo(np.int32).max:
+        indices = indices.astype(np.int32)
+    return CsrRows(values, indices, indptr)
+
+
+def _joined_labels(parts: list[NDArray[Any]]) -> NDArray[Any]:
+    try:
+        return _end_to_end(parts)
+    except TypeError:
+        kinds = ", ".join(sorted({str(part.dtype) for part in parts}))
+        raise DataError(f"Labels of all shards must be of one kind, not {kinds}.") from None
+
+
+def _end_to_end(parts: list[NDArray[Any]]) -> NDArray[Any]:
+    """Concatenate along the first axis; neighbouring views of one array are joined in place."""
+    if len(parts) == 1:
+        return parts[0]
+    width = parts[0].shape[1:]
+    follows = all(
+        left.dtype == right.dtype
+        and left.flags.c_contiguous
+        and right.flags.c_contiguous
+        and left.ctypes.data + left.nbytes == right.ctypes.data
+        and _owner(left) is _owner(right)
+        for left, right in itertools.pairwise(parts)
+    )
+    if not follows:
+        return np.ascontiguousarray(np.concatenate(parts))
+    # A part of one row may carry any stride, so the strides are made anew.
+    shape = (sum(len(part) for part in parts), *width)
+    itemsize = parts[0].itemsize
+    strides = (itemsize * int(np.prod(width)), *(itemsize for _ in width))
+    return np.lib.stride_tricks.as_strided(parts[0], shape, strides)
+
+
+def _owner(array: NDArray[Any]) -> Any:
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array

@@ -1,1 +1,0 @@
-"""Real execution: nodes on the ranks of an MPI job, and what happens when one of them fails."""

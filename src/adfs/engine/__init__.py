@@ -1,0 +1,1 @@
+"""One loop for one process and for ranks: limits, evaluations, trace, progress, checkpoints."""

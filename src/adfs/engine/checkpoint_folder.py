@@ -1,0 +1,377 @@
+"""A folder of checkpoints: one file per rank and position; the last two positions stay.
+
+Each rank saves when it passes a position, without waiting. The files of one position are a
+consistent cut, because the schedule is totally ordered. A file names the nodes that it holds, so
+any number of ranks can continue from the files of any other number.
+"""
+
+import contextlib
+import operator
+import os
+import re
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from adfs.engine import checkpoint_file
+from adfs.engine.checkpoint_file import Array, Damaged
+from adfs.engine.run_identity import Identity, check, difference
+from adfs.errors import CheckpointError, DataError, ParameterError
+from adfs.storage import sync_folder, temporary_of, write_whole
+
+WIDTH = 12  # digits of a position, so that a listing of the folder is in order
+KEPT = 2  # positions
+SHARED = "shared"  # in the place of a node: arrays that are the same in every process
+_PATTERN = re.compile(rf"checkpoint-([0-9]{{{WIDTH},}})-([0-9]+)-of-([0-9]+)\.adfs")
+
+NodeArrays = dict[str, Array]
+
+
+class CheckpointName(NamedTuple):
+    """The name of one file.
+
+    Examples
+    --------
+    >>> str(CheckpointName(position=1500, rank=0, size=2))
+    'checkpoint-000000001500-0-of-2.adfs'
+    >>> CheckpointName.parse("checkpoint-000000001500-0-of-2.adfs")
+    CheckpointName(position=1500, rank=0, size=2)
+    >>> CheckpointName.parse("checkpoint-of-a-novel.txt") is None
+    True
+    """
+
+    position: int
+    rank: int
+    size: int
+
+    def __str__(self) -> str:
+        return f"checkpoint-{self.position:0{WIDTH}}-{self.rank}-of-{self.size}.adfs"
+
+    @classmethod
+    def parse(cls, text: str) -> "CheckpointName | None":
+        """The parts of a name that we write; None for any other, such as one with more zeros."""
+        match = _PATTERN.fullmatch(text)
+        if match is None or len(text) > 100:
+            return None
+        name = cls(int(match[1]), int(match[2]), int(match[3]))
+        return name if str(name) == text and name.rank < name.size else None
+
+
+class Header(NamedTuple):
+    """A file's header: the run's identity and plain values, and the nodes whose arrays follow."""
+
+    identity: Identity
+    run: dict[str, Any]
+    nodes: frozenset[int]
+
+    @classmethod
+    def parse(cls, found: dict[str, Any], name: CheckpointName) -> "Header":
+        """The header of the file of this name; `Damaged` for any other."""
+        try:
+            inside = CheckpointName(*(operator.index(found[key]) for key in name._fields))
+            identity = Identity.from_plain(found["identity"])
+            header = cls(identity, dict(found["run"]), frozenset(map(int, found["nodes"])))
+        except (LookupError, TypeError, ValueError, AttributeError):
+            raise Damaged("has a header that was not written by adfs") from None
+        if inside != name:
+            raise Damaged(f"was {inside} when it was written, and is now under another name")
+        return header
+
+
+class Loaded(NamedTuple):
+    """The content of the files of one position; ``run`` and ``shared`` are of the first file."""
+
+    position: int
+    run: dict[str, Any]
+    nodes: dict[int, NodeArrays]
+    shared: NodeArrays
+
+
+class CheckpointFolder:
+    """Checkpoints of one run in one folder, for one of its ranks.
+
+    Parameters
+    ----------
+    folder : path
+    identity : Identity
+        Of this run; files of another run are refused, never mixed and never removed.
+    rank, size : int
+        This process among those of the run.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> identity = Identity(seed=0, config={"sigma": 1.0}, data={0: "ab", 1: "cd"})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     store = CheckpointFolder(folder, identity)
+    ...     store.open()
+    ...     for position in (100, 200, 300):
+    ...         state = {node: {"theta": np.full(2, position + node)} for node in (0, 1)}
+    ...         store.save(position, {"n_prox": position}, state)
+    ...     positions = list(store.valid_positions([0, 1]))
+    ...     loaded = store.load(positions[0], [1])
+    >>> positions
+    [300, 200]
+    >>> loaded.run, loaded.nodes
+    ({'n_prox': 300}, {1: {'theta': array([301, 301])}})
+    """
+
+    def __init__(
+        self, folder: str | os.PathLike[str], identity: Identity, rank: int = 0, size: int = 1
+    ) -> None:
+        self.folder = Path(folder)
+        self.identity = identity
+        self.rank, self.size = rank, size
+        self._written: set[int] = set()  # positions of valid files by this process
+        self._complete: set[int] = set()  # positions with valid files of every rank
+        self._skipped: dict[tuple[Path, str], None] = {}
+        self._lock: int | None = None
+
+    @property
+    def skipped(self) -> list[tuple[Path, str]]:
+        """Files that were not used, each with a reason that continues "PATH ..."."""
+        return list(self._skipped)
+
+    def open(self) -> None:
+        """Make the folder, check that it can be written, refuse one that holds another run.
+
+        Call it before the first `save`, for resumed and for new runs: a new run in the folder of
+        another would in time replace the other's files.
+        """
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            sync_folder(self.folder.parent)
+            with tempfile.TemporaryFile(dir=self.folder):
+                pass
+            self._clear_temporaries()
+            names = self._list()
+        except OSError as error:
+            raise DataError(
+                f"--checkpoint {self.folder} must be a folder that can be written: "
+                f"{error.strerror}; choose another."
+            ) from None
+        for name in filter(self._is_ours, names):
+            self._read(name)
+
+    def lock(self) -> None:
+        """Refuse a folder that another run is writing to; it is free when that process ends."""
+        try:
+            import fcntl
+        except ImportError:
+            return  # not on this system
+        self._lock = os.open(self.folder, os.O_RDONLY)
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self.unlock()
+            raise ParameterError(
+                f"--checkpoint {self.folder} is in use by another run; wait for it, stop it, or "
+                "name another folder."
+            ) from None
+        except OSError:
+            return  # a file system without locks
+
+    def unlock(self) -> None:
+        """Release the folder."""
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def save(
+        self,
+        position: int,
+        run: Mapping[str, Any],
+        nodes: Mapping[int, Mapping[str, Array]],
+        everywhere: int | None = None,
+        shared: Mapping[str, Array] | None = None,
+    ) -> None:
+        """Write the complete file of this position; then `tidy`.
+
+        Parameters
+        ----------
+        position : int
+        run : dict
+            Plain values about the whole run at this position.
+        nodes : dict
+            For each node held here its arrays by name; they must not change during the call. In the
+            file they are called ``node/array``.
+        everywhere : int, optional
+            See `tidy`.
+        shared : dict, optional
+            Arrays that are the same in every process of the run.
+
+        Raises
+        ------
+        CheckpointError
+            The system refused (a full disk, for example); earlier checkpoints are intact.
+        """
+        name = CheckpointName(operator.index(position), self.rank, self.size)
+        if name.position < 0:
+            raise ValueError(f"position={position} must be at least 0.")
+        path, held = self.folder / str(name), sorted(nodes)
+        header = {
+            **name._asdict(), "identity": self.identity.to_plain(held), "run": dict(run),
+            "nodes": held,
+        }  # fmt: skip
+        groups = [(node, nodes[node]) for node in held] + [(SHARED, shared or {})]
+        arrays = {f"{group}/{key}": each for group, named in groups for key, each in named.items()}
+        try:
+            write_whole(path, checkpoint_file.pack(header, arrays))
+        except OSError as error:
+            raise CheckpointError(
+                f"{path} could not be written: {error.strerror or error}; the checkpoints before "
+                "it are intact."
+            ) from error
+        self._written.add(name.position)
+        self.tidy(everywhere)
+
+    def tidy(self, everywhere: int | None = None) -> None:
+        """Remove this rank's files but those of the last two positions that *every* rank has.
+
+        Ranks pass a position at different times, and one that is behind needs the files of all
+        ranks for its own last position; so newer files stay too. Call it once more when all are
+        done. ``everywhere`` is the newest position that every rank has reported as saved. Without
+        it the files in the folder are counted, which all ranks then have to share. A failure to
+        remove a file does no harm and is not reported.
+        """
+        if everywhere is not None:
+            self._complete.add(everywhere)
+        with contextlib.suppress(OSError):
+            self._clear_temporaries()
+            self._remove_old(self._list())
+
+    def valid_positions(self, nodes: Iterable[int]) -> Iterator[int]:
+        """Positions for which valid files hold all of ``nodes``, newest first.
+
+        A position is checked, every byte of its files, when the iterator comes to it. Files that
+        are damaged are skipped and recorded in `skipped`.
+
+        Raises
+        ------
+        ParameterError
+            A valid file belongs to another run.
+        """
+        wanted, names = set(nodes), self._listed()
+        for position in sorted({name.position for name in names}, reverse=True):
+            if self._gather(position, names, wanted, keep=False) is not None:
+                yield position
+
+    def load(self, position: int, nodes: Iterable[int]) -> Loaded:
+        """State of ``nodes`` at a position; the arrays of other nodes are checked but not kept.
+
+        Raises
+        ------
+        CheckpointError
+            The files do not hold all of ``nodes``, or no longer.
+        """
+        loaded = self._gather(position, self._listed(), set(nodes), keep=True)
+        if loaded is None:
+            raise CheckpointError(
+                f"{self.folder} has no valid files of position {position} for all requested nodes; "
+                "resume from another position."
+            )
+        self._complete.add(position)  # all ranks continue from the same position
+        return loaded
+
+    def _gather(
+        self, position: int, names: list[CheckpointName], wanted: set[int], keep: bool
+    ) -> Loaded | None:
+        """Check files of a position until they hold all of ``wanted``; None if they do not."""
+        missing, loaded = set(wanted), None
+        for name in sorted(name for name in names if name.position == position):
+            header = self._read(name)
+            here = missing & header[0].nodes if header else set()
+            read = self._read(name, here if keep else set()) if here else None
+            if read is None:
+                continue
+            arrays: dict[str, NodeArrays] = {}
+            for key, array in read[1].items():
+                group, _, label = key.partition("/")
+                arrays.setdefault(group, {})[label] = array
+            loaded = loaded or Loaded(position, read[0].run, {}, arrays.get(SHARED, {}))
+            loaded.nodes.update({node: arrays.get(str(node), {}) for node in here if keep})
+            missing -= here & read[0].nodes
+        if missing:
+            reason = f"has no valid file of position {position} for node {min(missing)}"
+            self._skipped[self.folder, reason] = None
+            return None
+        return loaded
+
+    def _read(
+        self, name: CheckpointName, nodes: set[int] | None = None
+    ) -> tuple[Header, NodeArrays] | None:
+        """The header of a file of this run; with ``nodes``, every byte checked, and their arrays.
+
+        None, and an entry in `skipped`, for a damaged file. Without any node no array is kept.
+        """
+        path = self.folder / str(name)
+        arrays: NodeArrays = {}
+        try:
+            if nodes is None:
+                found = checkpoint_file.read_header(path)
+            else:
+                kept = {str(node) for node in nodes} | ({SHARED} if nodes else set())
+                found, arrays = checkpoint_file.unpack(path, lambda key: key.split("/")[0] in kept)
+            header = Header.parse(found, name)
+        except Damaged as damage:
+            self._skipped[path, str(damage)] = None
+            return None
+        check(header.identity, self.identity, self.folder)
+        return header, arrays
+
+    def _list(self) -> list[CheckpointName]:
+        found = (CheckpointName.parse(text) for text in os.listdir(self.folder))
+        return [name for name in found if name is not None]
+
+    def _listed(self) -> list[CheckpointName]:
+        """All names in the folder; none, and an entry in `skipped`, if it cannot be read."""
+        try:
+            return self._list()
+        except OSError as error:
+            self._skipped[self.folder, f"cannot be read: {error.strerror}"] = None
+            return []
+
+    def _is_ours(self, name: CheckpointName) -> bool:
+        """Whether this rank tidies a file: its own, and those of ranks that do not exist now.
+
+        Every file has one such rank, for any size of the run that wrote it.
+        """
+        return name.rank % self.size == self.rank
+
+    def _clear_temporaries(self) -> None:
+        """Remove files that this rank was writing when it was killed: they may fill the disk."""
+        for text in os.listdir(self.folder):
+            name = CheckpointName.parse(temporary_of(text) or "")
+            if name is not None and self._is_ours(name):
+                self._remove(text)
+
+    def _remove_old(self, names: list[CheckpointName]) -> None:
+        """Remove this rank's files of this run that are older than the last two positions.
+
+        A file whose header is damaged stays: its run is unknown.
+        """
+        there = {(name.position, name.rank) for name in names if name.size == self.size}
+        ranks = range(self.size)
+        self._complete |= {p for p in self._written if all((p, rank) in there for rank in ranks)}
+        if len(self._complete) < KEPT:
+            return
+        oldest = sorted(self._complete)[-KEPT]
+        self._complete = {p for p in self._complete if p >= oldest}
+        self._written = {p for p in self._written if p >= oldest}
+        for name in names:
+            if name.position < oldest and self._is_ours(name) and self._is_of_this_run(name):
+                self._remove(str(name))
+
+    def _is_of_this_run(self, name: CheckpointName) -> bool:
+        try:
+            found = checkpoint_file.read_header(self.folder / str(name))
+            return difference(Header.parse(found, name).identity, self.identity) is None
+        except Damaged:
+            return False
+
+    def _remove(self, text: str) -> None:
+        # A file that stays does no harm; the next call tries again.
+        with contextlib.suppress(OSError):
+            (self.folder / text).unlink()

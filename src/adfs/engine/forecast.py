@@ -1,0 +1,145 @@
+"""How long a run may take: an upper limit for every run, and a warning before a very long one."""
+
+import math
+import warnings
+from typing import NamedTuple
+
+import numpy as np
+
+from adfs.algorithms.base import Method
+from adfs.data.matrices import Vector
+from adfs.data.shards import slice_rows
+from adfs.engine.stopping import Stopping
+from adfs.errors import LongRunWarning
+from adfs.problem.finite_sum import Problem
+from adfs.problem.optimum import DENSE_HESSIAN_LIMIT
+
+MOST_PASSES = 1_000_000  # over the data: no default iteration limit is larger
+HOPELESS = 10.0  # where theory needs so many times more, the limit is a tenth of that
+NEAR = 1e-6  # a bound that is not a rate is not used for a smaller tol (ns-adfs.md)
+LONG = (1_000, 200_000_000)  # passes and sample steps: a warning comes before more than both
+LONG_BY_A_BOUND = (100_000, 1_000_000_000)  # the same where runs need a small part of the bound
+ROWS_AT_ONCE = 4096
+SMOOTH_NEIGHBOUR = {"hinge": "smoothed_hinge", "absolute": "huber"}
+UNEVEN = 10.0  # a column so many times as large as the median column is named
+
+
+class Forecast(NamedTuple):
+    """How many iterations bring the relative gap from 1 to ``goal``, which is ``tol`` or larger.
+
+    ``rho`` is the mean rate down to ``tol``; ``long`` is the number beyond which there is a
+    warning, infinite where there is no theorem.
+    """
+
+    expected: float
+    goal: float
+    rho: float
+    long: float
+    per_pass: float
+
+    @property
+    def most_passes(self) -> int:
+        """Passes over the data that no default iteration limit exceeds."""
+        hopeless = self.expected > HOPELESS * MOST_PASSES * self.per_pass
+        return MOST_PASSES // 10 if hopeless else MOST_PASSES
+
+    @property
+    def ceiling(self) -> int:
+        """The same in iterations."""
+        return math.ceil(self.most_passes * self.per_pass)
+
+    @property
+    def is_long(self) -> bool:
+        """Whether theory needs more iterations than ``long``."""
+        return self.expected > self.long
+
+
+def forecast(problem: Problem, method: Method, tol: float) -> Forecast:
+    """The forecast of a run; the same on all ranks."""
+    efolds, per_pass = math.log(1.0 / min(tol, 0.5)), problem.n_samples / method.work
+    if method.needed is not None:
+        goal, rho = max(tol, NEAR), efolds / method.needed(tol)
+        long = _long(LONG_BY_A_BOUND, problem.n_samples) * per_pass
+        return Forecast(method.needed(goal), goal, rho, long, per_pass)
+    expected = efolds / method.rho if method.rho > 0.0 else math.inf
+    long = _long(LONG, problem.n_samples) * per_pass if method.proven else math.inf
+    return Forecast(expected, tol, method.rho, long, per_pass)
+
+
+def _long(limits: tuple[int, int], n_samples: int) -> float:
+    """Passes that are more than both limits, but no more than a run may take."""
+    passes, steps = limits
+    return min(max(passes, steps / n_samples), MOST_PASSES)
+
+
+def warn_if_long(problem: Problem, ahead: Forecast, stopping: Stopping) -> None:
+    """Warn, on the first rank, before a run that is very long by theory.
+
+    Not where ``max_iter`` keeps it short, nor in a comparison that ends at an idealized time.
+    """
+    limit = math.inf if stopping.max_iter is None else stopping.max_iter
+    if min(ahead.expected, limit) <= ahead.long or stopping.clock_limit is not None:
+        return
+    reason = why(problem)  # sums over all nodes: on every rank
+    if problem.network.rank == 0:
+        message = f"{_length(ahead, stopping)} {reason} {_ways(problem)}"
+        warnings.warn(message, LongRunWarning, stacklevel=4)
+
+
+def _length(ahead: Forecast, stopping: Stopping) -> str:
+    passes = ahead.expected / ahead.per_pass
+    text = (
+        f"Theory promises a relative gap of {ahead.goal:g} only after {ahead.expected:.2g} "
+        f"iterations ({passes:.2g} passes over the data)"
+    )
+    if stopping.max_iter is None and ahead.expected > ahead.ceiling:
+        text += f"; without max_iter this run stops after {ahead.most_passes:,} passes"
+    return text + "."
+
+
+def why(problem: Problem) -> str:
+    """What makes the condition number large; called on all ranks."""
+    network, smooth = problem.network, problem.loss.smooth
+    kappa = (problem.conditioning if smooth else problem.dual_bounds).kappa
+    node = int(np.argmax(kappa))
+    largest = np.array([problem.squared_norms.max(initial=0.0), problem.weights.max(initial=0.0)])
+    norm2, weight = np.max(network.gather(largest), axis=0)
+    return (
+        f"The condition number kappa_s is {kappa[node]:.2g} (row norms up to "
+        f"{math.sqrt(norm2):.2g}, weights up to {weight:.2g}, sigma {problem.sigma[node]:.2g} per "
+        f"node){_column(column_sizes(problem))}."
+    )
+
+
+def column_sizes(problem: Problem) -> Vector:
+    """Mean absolute value of each column over the samples of all nodes; called on all ranks."""
+    own = (_column_sums(problem, problem.node_rows(node)) for node in problem.nodes.tolist())
+    return problem.network.sum_rows(own, problem.n_features) / problem.n_samples
+
+
+def _column_sums(problem: Problem, rows: slice) -> Vector:
+    """Sums of the absolute values in a range of rows."""
+    total = np.zeros(problem.n_features)
+    for first in range(rows.start, rows.stop, ROWS_AT_ONCE):
+        last = min(rows.stop, first + ROWS_AT_ONCE)
+        block = abs(slice_rows(problem.rows, problem.n_features, first, last))
+        total += np.asarray(block.sum(axis=0)).ravel()
+    return total
+
+
+def _column(sizes: Vector) -> str:
+    """The largest column, if it is much larger than the others; columns of zeros do not count."""
+    largest, median = int(np.argmax(sizes)), float(np.median(sizes[sizes > 0.0]))
+    if not sizes[largest] >= UNEVEN * median:
+        return ""
+    ratio = sizes[largest] / median
+    return f"; column {largest + 1} is {ratio:.2g} times as large as the median column"
+
+
+def _ways(problem: Problem) -> str:
+    if problem.loss.smooth:
+        other = "newton" if problem.n_features <= DENSE_HESSIAN_LIMIT else "lbfgs"
+        last = f"algorithm {other}"
+    else:
+        last = f"the loss {SMOOTH_NEIGHBOUR[problem.loss.name]}"
+    return f"Scale the columns, regularise more (a larger sigma, a smaller C), or choose {last}."

@@ -1,0 +1,208 @@
+"""Linear classifiers: two classes, or several one against the rest."""
+
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+
+from adfs.checks import choice
+from adfs.errors import DataError
+from adfs.estimators.base import ColumnEstimator, FitTask, Objective, sigma_of
+from adfs.estimators.fitting import Matrix, Target
+from adfs.estimators.weights import (
+    check_class_weight,
+    check_labels,
+    classes_of,
+    each_row_its_own,
+    the_class_against_ones,
+)
+from adfs.solver import Result
+
+
+@dataclass(eq=False, repr=False)
+class LinearClassifier(ClassifierMixin, ColumnEstimator):  # type: ignore[misc]
+    """A classifier; a subclass has its loss and how it weighs rows (``_weigh``)."""
+
+    C: float = 1.0
+    _: KW_ONLY
+    class_weight: Any = None
+
+    _weigh = staticmethod(each_row_its_own)
+
+    def _loss(self) -> str:
+        """The name of the loss."""
+        raise NotImplementedError
+
+    def _objective(self) -> Objective:
+        check_class_weight(self.class_weight)
+        return Objective(self._loss(), sigma_of(self.C))
+
+    def _train(self, task: FitTask) -> tuple[list[Result], Sequence[Any]]:
+        y, ranks = task.y, task.layout.ranks
+        ranks.each(lambda: check_classification_targets(y))
+        classes = classes_of(y, task.weights, ranks)
+        ranks.each(lambda: self._check_classes(classes))
+        positives = classes[1:] if len(classes) == 2 else classes
+        labels = [np.where(y == positive, 1.0, -1.0) for positive in positives]
+        weights = self._weigh(self.class_weight, classes, y, task.weights, task.layout)
+        targets = [Target(*pair) for pair in zip(labels, weights, strict=True)]
+        coefs, intercepts, results = self._train_with_column(task, targets)
+        self.classes_ = classes
+        self._keep_models(coefs, intercepts)
+        return results, classes.tolist()
+
+    def _check_classes(self, classes: NDArray[Any]) -> None:
+        check_labels(self.class_weight, classes)
+        if not self.warm_start or not hasattr(self, "classes_"):
+            return
+        if not np.array_equal(self.classes_, classes):
+            raise DataError(
+                f"warm_start=True continues from the classes {self.classes_.tolist()}, but this "
+                f"data has {classes.tolist()}; set warm_start=False."
+            )
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Scores ``x . coef_ + intercept_``, (n_samples,) or (n_samples, n_classes)."""
+        scores = self._scores(X)
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class with the largest score; of two, the second where its score is > 0."""
+        scores = self._scores(X)
+        several = scores.shape[1] > 1
+        places = scores.argmax(axis=1) if several else (scores[:, 0] > 0).astype(np.intp)
+        return np.asarray(self.classes_[places])
+
+
+@dataclass(eq=False, repr=False)
+class LogisticRegression(LinearClassifier):
+    """Logistic regression with an L2 penalty, trained over a communication graph.
+
+    Minimises ``sum_j w_j log(1 + exp(-y_j s_j)) + |theta|^2 / (2 C)``, ``s_j = x_j . theta``. With
+    ``fit_intercept`` each ``x_j`` has one more feature, the constant ``intercept_scaling``, whose
+    weight is regularised like the others: scikit-learn's ``solver="liblinear"``. Several classes
+    are trained one against the rest, over the same schedule.
+
+    Parameters
+    ----------
+    C : float
+        Inverse of the total regularisation, whatever the number of nodes.
+    class_weight : dict, "balanced" or None
+        Weight of each label; with several classes, "balanced" balances each one against its rest.
+    n_nodes : int, optional
+        Nodes that share the rows; by default the size of ``graph``, one per group, or 4.
+    graph : str or Topology
+        Which nodes exchange messages: ``grid``, ``ring``, ``grid:2x3``, ...
+        (`adfs.Topology.parse`).
+    tau : float
+        Time of one message, in units of one sample's proximal step.
+    algorithm : str
+        ``auto`` or one of `adfs.algorithms`.
+    tol : float
+        Relative duality gap, ``gap / |F|``, at which a fit stops.
+    max_iter : int, optional
+        Largest number of events; by default far more than the theory needs.
+    fit_intercept : bool
+    intercept_scaling : float
+        Height of the constant column; the larger, the less the intercept is regularised.
+    warm_start : bool
+        Whether a fit starts from the coefficients of the last one.
+    random_state : int, RandomState or None
+        Seed of the partition of the rows and of the schedule; None takes a new one each time.
+    verbose : int
+        1 prints a line per evaluation.
+    engine : {"local", "mpi"}
+        With ``mpi`` every rank that mpiexec started calls ``fit`` with its own rows, and all get
+        the model of all rows; by default there is one node per rank.
+
+    Attributes
+    ----------
+    coef_ : array of shape (1, n_features) or (n_classes, n_features)
+    intercept_ : array of shape (1,) or (n_classes,)
+    classes_ : array of shape (n_classes,)
+    n_iter_ : int or array of shape (n_classes,)
+        Events executed.
+    dual_gap_ : float or array of shape (n_classes,)
+        Proven bound on ``F(theta) - F*``.
+    history_ : dict or list of dict
+        The trace: one key per column, one entry per evaluation.
+    result_ : Result or list of Result
+        Status, times and models of the nodes; its ``parameters`` are a text.
+    n_features_in_ : int
+
+    Examples
+    --------
+    >>> import adfs
+    >>> X, y = adfs.generators.two_gaussians(200, 5, seed=0)
+    >>> model = adfs.LogisticRegression(C=10.0, n_nodes=9, graph="ring", tol=1e-8).fit(X, y)
+    >>> model.result_.status, model.coef_.shape, round(model.score(X, y), 3)
+    ('converged', (1, 5), 0.835)
+    """
+
+    def _loss(self) -> str:
+        return "logistic"
+
+    def predict_proba(self, X: Any) -> Matrix:
+        """Probability of each class; with several, each one's against the rest, scaled to sum 1."""
+        from scipy.special import expit
+
+        scores = self._scores(X)
+        if scores.shape[1] == 1:
+            return np.column_stack([expit(-scores[:, 0]), expit(scores[:, 0])])
+        shares = expit(scores)
+        totals = shares.sum(axis=1, keepdims=True)
+        even = np.full_like(shares, 1.0 / shares.shape[1])
+        return np.asarray(np.divide(shares, totals, out=even, where=totals > 0.0))
+
+    def predict_log_proba(self, X: Any) -> Matrix:
+        """Logarithm of `predict_proba`."""
+        with np.errstate(divide="ignore"):  # a probability of 0 has the logarithm -inf
+            return np.asarray(np.log(self.predict_proba(X)))
+
+
+@dataclass(eq=False, repr=False)
+class LinearSVC(LinearClassifier):
+    """Linear support vector machine, trained over a communication graph.
+
+    Minimises ``sum_j w_j l(y_j s_j) + |theta|^2 / (2 C)`` with ``l(m) = max(0, 1 - m)^2``
+    (``squared_hinge``) or ``max(0, 1 - m)`` (``hinge``, by NS-ADFS): liblinear's objective divided
+    by C. The intercept is that of `LogisticRegression`, as in scikit-learn's `LinearSVC`. A class's
+    weight counts in its own problem against the rest, where all other rows have weight one, as in
+    liblinear.
+
+    Parameters
+    ----------
+    C : float
+        Inverse of the total regularisation, whatever the number of nodes.
+    loss : {"squared_hinge", "hinge"}
+    class_weight : dict, "balanced" or None
+    n_nodes, graph, tau, algorithm, tol, max_iter, fit_intercept, intercept_scaling, warm_start, \
+random_state, verbose, engine
+        As in `LogisticRegression`. The gap of ``hinge`` falls to about 1e-14 and no further: there
+        rounding enters it at first order.
+
+    Attributes
+    ----------
+    coef_, intercept_, classes_, n_iter_, dual_gap_, history_, result_, n_features_in_
+        As in `LogisticRegression`.
+
+    Examples
+    --------
+    >>> import adfs
+    >>> X, y = adfs.generators.two_gaussians(200, 5, seed=0)
+    >>> model = adfs.LinearSVC(C=0.1).fit(X, y)
+    >>> model.result_.status, round(model.score(X, y), 3)
+    ('converged', 0.845)
+    """
+
+    _: KW_ONLY
+    loss: str = "squared_hinge"
+
+    _weigh = staticmethod(the_class_against_ones)
+
+    def _loss(self) -> str:
+        return choice("loss", self.loss, ("squared_hinge", "hinge"))

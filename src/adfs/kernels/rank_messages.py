@@ -1,0 +1,180 @@
+"""The loop of a rank with MPI's own C functions: no Python between two messages.
+
+`adfs.mpi.library` finds the functions in the library that mpi4py has loaded and makes
+them known under the names below. Handles of MPI are machine words here, whatever they are in C.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import types
+
+from adfs.kernels.compiled import njit
+from adfs.kernels.rank_nodes import (
+    DONE,
+    POST,
+    RUN,
+    WAIT_REMOTE,
+    finish_exchange,
+    reach_exchange,
+    run_node,
+)
+
+WORD, INT, REAL = types.uintp, types.int32, types.float64
+irecv = types.ExternalFunction("adfs_MPI_Irecv", INT(WORD, INT, WORD, INT, INT, WORD, WORD))
+isend = types.ExternalFunction("adfs_MPI_Isend", INT(WORD, INT, WORD, INT, INT, WORD, WORD))
+testall = types.ExternalFunction("adfs_MPI_Testall", INT(INT, WORD, WORD, WORD))
+wtime = types.ExternalFunction("adfs_MPI_Wtime", REAL())
+give_way = types.ExternalFunction("adfs_sched_yield", INT())
+
+YIELD_EVERY = 20  # polls: spinning on would starve ranks that share this core
+RETURN_EVERY = 2_000  # polls without a message between two returns to Python
+FEW = 16  # nodes of a rank, among which choosing is quick
+NEVER = np.iinfo(np.int64).max
+FINISHED, WAITING, FAILED = 0, 1, 2
+
+
+class Port(NamedTuple):
+    """Handles and buffers of requests; ``peer`` is the rank at the far end of each edge."""
+
+    comm: np.uint64
+    kind: np.uint64
+    peer: np.ndarray
+    requests: np.ndarray  # bytes, two requests a node
+    statuses: np.ndarray
+    flag: np.ndarray
+    seconds: np.ndarray  # spent waiting, one number
+    waits: np.ndarray  # (K, 2): when waits began and ended, as many as fit
+    n_waits: np.ndarray
+
+
+@njit(cache=True, _nrt=False, nogil=True)
+def post(node, queue, network, mailbox, port):
+    """Begin to receive and to send the message of the exchange at which a node stands."""
+    edge = queue.which[queue.head[node]]
+    side = 0 if network.edges[edge, 0] == node else 1
+    width = mailbox.messages.shape[1]
+    count, row = np.int32(width), 8 * width
+    out = mailbox.messages.ctypes.data + (2 * node + side) * row
+    into = mailbox.messages.ctypes.data + (2 * node + 1 - side) * row
+    size = port.requests.size // (2 * mailbox.status.size)
+    request = port.requests.ctypes.data + 2 * node * size
+    peer, tag = np.int32(port.peer[edge]), np.int32(edge)
+    fault = irecv(
+        np.uintp(into), count, np.uintp(port.kind), peer, tag, np.uintp(port.comm),
+        np.uintp(request),
+    )  # fmt: skip
+    fault |= isend(
+        np.uintp(out), count, np.uintp(port.kind), peer, tag, np.uintp(port.comm),
+        np.uintp(request + size),
+    )  # fmt: skip
+    mailbox.status[node] = WAIT_REMOTE
+    return fault
+
+
+@njit(cache=True, _nrt=False, nogil=True)
+def arrived(node, mailbox, port):
+    """Whether a node's two messages are through; -1 if MPI reports a fault."""
+    size = port.requests.size // (2 * mailbox.status.size)
+    request = port.requests.ctypes.data + 2 * node * size
+    fault = testall(
+        np.int32(2), np.uintp(request), np.uintp(port.flag.ctypes.data),
+        np.uintp(port.statuses.ctypes.data),
+    )  # fmt: skip
+    return -1 if fault else port.flag[0]
+
+
+@njit(cache=True, _nrt=False, nogil=True)
+def note_wait(started, port):
+    """A wait that ends now."""
+    now = wtime()
+    port.seconds[0] += now - started
+    if port.n_waits[0] < port.waits.shape[0]:
+        port.waits[port.n_waits[0], 0] = started
+        port.waits[port.n_waits[0], 1] = now
+        port.n_waits[0] += 1
+
+
+@njit(cache=True, _nrt=False, nogil=True)
+def receive(work, queue, clocks, mailbox, port):
+    """Finish the exchanges that are through; how many nodes still wait, -1 if MPI has a fault."""
+    waiting = 0
+    for node in range(mailbox.status.size):
+        if mailbox.status[node] == WAIT_REMOTE:
+            there = arrived(node, mailbox, port)
+            if there < 0:
+                return -1
+            if there > 0:
+                finish_exchange(node, work, queue, clocks, mailbox)
+            else:
+                waiting += 1
+    return waiting
+
+
+@njit(cache=True, _nrt=False, nogil=True)
+def most_urgent(queue, mailbox):
+    """Of the nodes that can run, the one whose next exchange is first in the schedule; else -1."""
+    chosen, due = -1, 0
+    for node in range(mailbox.status.size):
+        if mailbox.status[node] == RUN:
+            k = queue.turn[node]
+            when = queue.when[k] if k < queue.first[node + 1] else NEVER
+            if chosen < 0 or when < due:
+                chosen, due = node, when
+    return chosen
+
+
+@njit(cache=True, _nrt=False, nogil=True)
+def run_to_message(node, work, rows, queue, clocks, mailbox, port):
+    """Run a node to its next exchange or its end; a message to another rank leaves at once."""
+    if not run_node(node, work, rows, queue, clocks):
+        mailbox.status[node] = DONE
+        return 0
+    reach_exchange(node, work, queue, clocks, mailbox)
+    return post(node, queue, work.constants, mailbox, port) if mailbox.status[node] == POST else 0
+
+
+@njit(cache=True, _nrt=False, nogil=True)
+def run_some(work, rows, queue, clocks, mailbox, port):
+    """Run one node if they are few, each once otherwise; how many ran, -1 if MPI has a fault.
+
+    Of few nodes the most urgent one goes first, lest the peer of its message wait for the others'
+    work; many have enough to do for all while one waits, and choosing would take long.
+    """
+    ran, few = 0, mailbox.status.size <= FEW
+    for run_until_idle in range(1 if few else mailbox.status.size):
+        node = most_urgent(queue, mailbox) if few else run_until_idle
+        if node >= 0 and mailbox.status[node] == RUN:
+            ran += 1
+            if run_to_message(node, work, rows, queue, clocks, mailbox, port):
+                return -1
+    return ran
+
+
+@njit(cache=True, _nrt=False, nogil=True)
+def run_until_idle(work, rows, queue, clocks, mailbox, port):
+    """Run until all nodes are done, or long enough without a message that Python should check."""
+    polls = 0
+    started = 0.0
+    while True:
+        waiting = receive(work, queue, clocks, mailbox, port)
+        if waiting < 0:
+            return FAILED
+        ran = run_some(work, rows, queue, clocks, mailbox, port)
+        if ran < 0:
+            return FAILED
+        if ran > 0:
+            if polls > 0:
+                note_wait(started, port)
+            polls = 0
+            continue
+        if waiting == 0:
+            return FINISHED
+        if polls == 0:
+            started = wtime()
+        polls += 1
+        if polls % YIELD_EVERY == 0:
+            give_way()
+        if polls >= RETURN_EVERY:
+            note_wait(started, port)
+            return WAITING

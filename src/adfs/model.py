@@ -1,0 +1,274 @@
+"""A trained model as a file that holds arrays and text, nothing pickled."""
+
+import io
+import json
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+
+from adfs.archives import Archive
+from adfs.data.matrices import checked_csr
+from adfs.errors import DataError, ParameterError, shortened
+from adfs.losses import LOSSES, Loss, get_loss
+from adfs.problem.finite_sum import Problem
+from adfs.solver import Result
+from adfs.storage import write_whole
+
+Vector = NDArray[np.float64]
+
+FORMAT = 1
+ROWS_AT_ONCE = 1 << 14
+LONGEST_REASON = 100  # letters
+# What reading a file depends on, and its type; the rest of `meta` is information.
+NEEDED = {"format": int, "loss": str, "intercept": bool, "n_features": int, "classes": list}
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """Coefficients of a linear model, and what is needed to use them on other data.
+
+    Parameters
+    ----------
+    coef : array, shape (n_features,) or (n_features + 1,)
+        With an intercept, the last entry is the weight of the constant feature 1.
+    thetas : array, shape (n_nodes, len(coef))
+        The model of each node; ``coef`` is their sigma-weighted mean.
+    meta : dict
+        Of plain values: ``loss``, ``classes`` (empty for a regression), ``intercept``,
+        ``n_features``, and how the model came about.
+
+    Examples
+    --------
+    >>> meta = {"format": 1, "loss": "logistic", "classes": [3, 7], "intercept": False,
+    ...         "n_features": 2}
+    >>> model = Model(np.array([1.0, -1.0]), np.array([[1.0, -1.0]]), meta)
+    >>> model.predict(np.array([[2.0, 1.0], [0.0, 1.0]])).tolist()
+    [7, 3]
+    >>> model.coefficients()
+    {'x1': 1.0, 'x2': -1.0}
+    """
+
+    coef: Vector
+    thetas: NDArray[np.float64]
+    meta: Mapping[str, Any]
+
+    def __post_init__(self) -> None:
+        _check_meta(self.meta)
+        expected = self.n_features + self.intercept
+        if self.coef.shape != (expected,):
+            raise DataError(f"coef has shape {self.coef.shape} where meta promises ({expected},)")
+        if self.thetas.ndim != 2 or self.thetas.shape[1] != expected:
+            raise DataError(f"thetas has shape {self.thetas.shape}, not (nodes, {expected})")
+
+    @classmethod
+    def from_result(
+        cls, result: Result, problem: Problem, intercept: bool = False, command: str = ""
+    ) -> "Model":
+        """Model of a run; with ``intercept`` the problem's last column is the constant 1."""
+        return cls(result.theta, result.thetas, _describe(result, problem, intercept, command))
+
+    @property
+    def loss(self) -> Loss:
+        """The loss it was trained with."""
+        return get_loss(self.meta["loss"])
+
+    @property
+    def classes(self) -> NDArray[Any] | None:
+        """The two labels as the data had them, the larger one last; None for a regression."""
+        return np.array(self.meta["classes"]) if self.loss.binary else None
+
+    @property
+    def intercept(self) -> bool:
+        """Whether the last coefficient belongs to a constant feature."""
+        return bool(self.meta["intercept"])
+
+    @property
+    def n_features(self) -> int:
+        """Columns of the data, the constant not counted."""
+        return int(self.meta["n_features"])
+
+    @property
+    def feature_names(self) -> list[str]:
+        """Names of the columns: those in the file, else ``x1``, ``x2``, ... (counted from 1)."""
+        names = self.meta.get("feature_names")
+        return list(names) if names else [f"x{j + 1}" for j in range(self.n_features)]
+
+    def coefficients(self) -> dict[str, float]:
+        """Coefficient of each feature by its name; ``intercept`` comes last if there is one."""
+        names = [*self.feature_names, *(["intercept"] if self.intercept else [])]
+        return dict(zip(names, self.coef.tolist(), strict=True))
+
+    def __repr__(self) -> str:
+        return (
+            f"Model({self.meta['loss']}, {self.n_features} features, intercept={self.intercept}, "
+            f"{len(self.thetas)} nodes)"
+        )
+
+    def decision(self, X: Any) -> Vector:
+        """Score of each row; columns that ``X`` lacks at its end count as zero."""
+        if X.ndim != 2 or X.shape[1] > self.n_features:
+            raise DataError(
+                f"The data has shape {X.shape} but the model was trained on {self.n_features} "
+                "features; remove the additional columns, or train again with --n-features."
+            )
+        rows = checked_csr(X, "The data") if issparse(X) else X
+        scores = linear_scores(rows, self.coef[: X.shape[1]])
+        return scores + self.coef[-1] if self.intercept else scores
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Label or value of each row."""
+        return self.labels(self.decision(X))
+
+    def labels(self, scores: Vector) -> NDArray[Any]:
+        """Predictions from scores: the larger class where a score is > 0, values as they are."""
+        classes = self.classes
+        return scores if classes is None else classes[(scores > 0).astype(int)]
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Probabilities of the two classes, one row per sample; logistic regression only."""
+        return self.probabilities(self.decision(X))
+
+    def probabilities(self, scores: Vector) -> NDArray[np.float64]:
+        """The same from scores."""
+        from scipy.special import expit
+
+        if self.loss.name != "logistic":
+            raise ParameterError(
+                f"Probabilities need the loss 'logistic', but this model was trained with "
+                f"{self.loss.name!r}; train with --loss logistic, or predict without --proba."
+            )
+        return np.column_stack([expit(-scores), expit(scores)])
+
+    def to_bytes(self) -> bytes:
+        """Content of the model's file, the same for the same model."""
+        buffer = io.BytesIO()
+        meta = np.array(json.dumps(dict(self.meta), allow_nan=False))
+        np.savez(buffer, coef=self.coef, thetas=self.thetas, meta=meta)
+        return buffer.getvalue()
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a .npz file, whole or not at all."""
+        write_whole(path, self.to_bytes())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "Model":
+        """Read what `save` wrote; anything else is refused with a sentence."""
+        if not Path(path).is_file():
+            raise DataError(f"{path} must be a model file, but there is none; check the path.")
+        try:
+            return _read(path)
+        except MemoryError:
+            raise
+        # A damaged file can make the reader of JSON raise anything.
+        except Exception as error:
+            reason = getattr(error, "reason", str(error)) or type(error).__name__
+            reason = shortened(" ".join(reason.split()), LONGEST_REASON)
+            raise DataError(
+                f"{path} is not a model ({reason}); make one with `adfs train DATA --out FILE`."
+            ) from None
+
+
+def linear_scores(X: Any, coef: Vector) -> Vector:
+    """``X @ coef`` in float64; float32 rows are widened a block at a time."""
+    scores = np.empty(X.shape[0])
+    for first in range(0, len(scores), ROWS_AT_ONCE):
+        scores[first : first + ROWS_AT_ONCE] = X[first : first + ROWS_AT_ONCE] @ coef
+    return scores
+
+
+def _read(path: str | os.PathLike[str]) -> Model:
+    archive = Archive(path)
+    arrays = {name: archive.read(name) for name in ("coef", "thetas", "meta")}
+    for name in ("coef", "thetas"):
+        if arrays[name].dtype.kind != "f" or not np.isfinite(arrays[name]).all():
+            raise DataError(f"{name} must be finite floating-point numbers")
+    meta = arrays["meta"]
+    if meta.dtype.kind != "U" or meta.ndim:
+        raise DataError("meta must be one text")
+    coef, thetas = (arrays[name].astype(np.float64) for name in ("coef", "thetas"))
+    model = Model(coef, thetas, json.loads(str(meta)))
+    labels = model.meta["classes"]
+    numbers = all(isinstance(each, int | float) and math.isfinite(each) for each in labels)
+    if not numbers and not all(isinstance(each, str) for each in labels):
+        raise DataError("its classes are neither two numbers nor two words")
+    return model
+
+
+def _check_meta(meta: Any) -> None:
+    if not isinstance(meta, Mapping):
+        raise DataError("meta is not a JSON object")
+    for name, kind in NEEDED.items():
+        if type(meta.get(name)) is not kind:
+            raise DataError(f"meta has no {name!r} of type {kind.__name__}")
+    if meta["format"] != FORMAT:
+        raise DataError(f"format {meta['format']}, this version of adfs reads format {FORMAT}")
+    if meta["loss"] not in LOSSES or meta["n_features"] < 1:
+        raise DataError(f"loss {meta['loss']!r} on {meta['n_features']} features")
+    if len(meta["classes"]) != (2 if LOSSES[meta["loss"]].binary else 0):
+        raise DataError(f"{len(meta['classes'])} classes with the loss {meta['loss']!r}")
+
+
+def _describe(result: Result, problem: Problem, intercept: bool, command: str) -> dict[str, Any]:
+    """Everything about a model but its numbers, ready for JSON."""
+    import adfs
+
+    sigma = np.unique(problem.sigma)
+    return {
+        "format": FORMAT,
+        "adfs": adfs.__version__,
+        "loss": problem.loss.name,
+        "classes": [] if problem.classes is None else [plain(c) for c in problem.classes],
+        "intercept": intercept,
+        "n_features": problem.n_features - intercept,
+        "n_samples": problem.n_samples,
+        "n_nodes": problem.n_nodes,
+        "graph": problem.topology.name,
+        "sigma": float(sigma[0]) if len(sigma) == 1 else problem.sigma.tolist(),
+        "seed": result.seed,
+        "algorithm": result.algorithm,
+        "schedule": result.schedule,
+        "parameters": summary(result),
+        "status": result.status,
+        "objective": finite(result.objective),
+        "duality_gap": finite(result.duality_gap),
+        "iterations": result.iterations,
+        "command": command,
+    }
+
+
+def summary(result: Result) -> dict[str, Any]:
+    """The chosen parameters in a few plain values; None where the algorithm has no such number.
+
+    Parameters of ADFS have the ``tau`` and ``clock`` that they were chosen for, which may differ
+    from those of the run; those of the other algorithms were chosen for the run.
+    """
+    chosen = result.parameters
+    own = chosen.summary() if hasattr(chosen, "summary") else {}
+    return {
+        "how": result.rule,
+        "rho": finite(result.rho) if result.proven or not own else None,
+        "p_comm": None,
+        "tau": result.tau,
+        "clock": result.clock,
+        "gain_over_paper": None,
+        **own,
+        "text": str(chosen),
+    }
+
+
+def finite(value: float) -> float | None:
+    """``value``, or None where JSON cannot hold it."""
+    return float(value) if math.isfinite(value) else None
+
+
+def plain(label: Any) -> Any:
+    """A label as Python has it, whole numbers as int."""
+    value = label.item() if isinstance(label, np.generic) else label
+    return int(value) if isinstance(value, float) and value.is_integer() else value

@@ -1,0 +1,1 @@
+"""The network of MPI ranks: communicator, transport, launcher, and failures of ranks."""

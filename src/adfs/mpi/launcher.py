@@ -1,0 +1,92 @@
+"""The process that started this one (mpiexec, srun): its environment, and how to end its job.
+
+MPICH's hydra and Slurm's PMI set ``PMI_*``, Open MPI ``OMPI_COMM_WORLD_*``, and srun without any
+PMI only ``SLURM_*``.
+"""
+
+import os
+import socket
+import sys
+import time
+
+RANKS = ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "SLURM_PROCID")
+# The job's own SLURM_NTASKS is set in a batch script too, where one process was asked for.
+SIZES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS")
+PAUSE = 0.2  # seconds; without a pause one message in ten was lost
+
+
+def rank_by_environment() -> int | None:
+    """The number that the launcher gave this process; None without a launcher."""
+    return _first_number(RANKS)
+
+
+def size_by_environment() -> int | None:
+    """How many processes the launcher started; None where it does not set it."""
+    return _first_number(SIZES)
+
+
+def _first_number(names: tuple[str, ...]) -> int | None:
+    found = (os.environ.get(name, "") for name in names)
+    return next((int(text) for text in found if text.isdigit()), None)
+
+
+def end_job(code: int) -> None:
+    """Ask the launcher to end the job with this exit code, where it supports the first PMI.
+
+    Our own exit code is not enough: on several hosts hydra continues to wait for the others, and
+    on one it kills them, takes the exit code from there and prints a banner on stdout. Open MPI has
+    no such request, and ends the job when one process ends.
+    """
+    descriptor = os.environ.get("PMI_FD", "")
+    if not descriptor.isdigit():
+        return
+    try:
+        os.write(int(descriptor), f"cmd=abort exitcode={code}\n".encode())
+    except OSError:
+        return  # the launcher has ended, and the job with it
+    time.sleep(PAUSE)  # it kills us meanwhile
+
+
+class FailurePrinter:
+    """Prints the failure message of a job: the first process of each host that has one does.
+
+    When one process of a job dies, hydra kills the supervisors of all others, and the rank of each
+    of them would print a message. A name among Linux's abstract sockets can be taken by one process
+    only, and is free again when that process ends. On other systems all processes print.
+
+    Parameters
+    ----------
+    job : int
+        The same for all processes of a job: the process that started them.
+    """
+
+    def __init__(self, job: int) -> None:
+        self._name = f"\0adfs-{os.getuid()}-{job}"
+        self._socket: socket.socket | None = None
+
+    def print(self, text: str) -> None:
+        """Print it on stderr; where another process prints, give it time to finish.
+
+        The caller ends the job next, which would cut off the other's message.
+        """
+        if not self._is_first():
+            time.sleep(2 * PAUSE)
+            return
+        sys.stderr.flush()
+        try:  # in one piece, so that lines of several ranks do not mix
+            os.write(2, f"adfs: {text}\n".encode())
+        except OSError:
+            return  # stderr is closed; the exit code remains
+        time.sleep(PAUSE)  # a launcher that ends a job drops output that it has not read yet
+
+    def _is_first(self) -> bool:
+        if self._socket is not None or not sys.platform.startswith("linux"):
+            return True
+        name = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            name.bind(self._name)
+        except OSError:
+            name.close()
+            return False
+        self._socket = name
+        return True

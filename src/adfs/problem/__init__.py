@@ -1,0 +1,1 @@
+"""The finite sum: its oracles, condition numbers, duality gap and certified optimum."""

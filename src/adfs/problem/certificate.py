@@ -1,0 +1,232 @@
+"""The duality gap: how far a model can be from the best one, without knowing the best one.
+
+For any ``theta`` and dual coefficients ``c_ij`` in the conjugate's domain, weak duality gives
+
+    F(theta) - F* <= sum_ij [ w l(s) + w l*(c / w) - c s ]
+                     + (sum sigma / 2) | theta + sum_ij c x / sum sigma |^2,    s = x_ij . theta.
+
+Every bracket is a Fenchel gap computed without cancellation, so tiny gaps are real. With
+``c = w l'(s)`` the brackets vanish and the bound is ``|grad F|^2 / (2 sum sigma)``: both choices
+cost one pass together, and the smaller bound is reported.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adfs.data.matrices import Vector
+from adfs.kernels import certificate
+from adfs.network import Ask, Part, Steps
+from adfs.problem.finite_sum import Problem
+
+
+class DualPoint(NamedTuple):
+    """Predictions ``x . theta``, duals ``c = w l'``, and ``sum_j c x`` for each node here."""
+
+    scores: Vector
+    duals: Vector
+    sums: NDArray[np.float64]
+
+
+def dual_point(problem: Problem, theta: Vector) -> DualPoint:
+    """``c = w l'(x . theta)``; where the loss is not smooth, the subgradient nearest to zero."""
+    scores, duals = np.empty(problem.n_rows), np.empty(problem.n_rows)
+    certificate.predictions(problem.rows, theta, 0, problem.n_rows, scores)
+    sums = np.zeros((len(problem.nodes), problem.n_features))
+    for own in range(len(problem.nodes)):
+        certificate.dual_sum(
+            problem.loss.code, problem.rows, problem.labels, problem.weights,
+            problem.offsets[own], problem.offsets[own + 1], scores, duals, sums[own],
+        )  # fmt: skip
+    return DualPoint(scores, duals, sums)
+
+
+TO_ROUNDING = 4.0 * float(np.finfo(np.float64).eps)  # of F(0): a smaller gap is not a measurement
+VANISHING = 1e-280  # a sum of squares below has lost digits to underflow
+
+
+def relative(error: float, objective: float) -> float:
+    """``error / |F|``: what ``tol`` is compared with, in any unit of F.
+
+    No error is 0 even of an F that is 0. Where F is not finite nothing is known: nan.
+
+    Examples
+    --------
+    >>> relative(1e-9, 1e-3), relative(0.0, 0.0), relative(1.0, math.inf)
+    (1e-06, 0.0, nan)
+    """
+    if not math.isfinite(objective):
+        return math.nan
+    if objective == 0.0:
+        return error * math.inf if error else 0.0
+    return error / abs(objective)
+
+
+def certified_text(value: float, gap: float, at_zero: float, form: str = ".2g") -> str:
+    """``value``, which a gap proves, for people: "to rounding" where the gap is below that of F(0).
+
+    Examples
+    --------
+    >>> certified_text(3e-7, gap=6e-7, at_zero=8.0), certified_text(3e-30, gap=6e-30, at_zero=8.0)
+    ('3e-07', 'to rounding')
+    """
+    if gap <= TO_ROUNDING * at_zero < math.inf:
+        return "to rounding"
+    return format(value, form) if math.isfinite(value) else "not finite"
+
+
+class Certificate(NamedTuple):
+    """``F(theta)`` and a proven bound on ``F(theta) - F*``."""
+
+    objective: float
+    duality_gap: float
+
+    @property
+    def relative_gap(self) -> float:
+        """``gap / |F|``: what ``tol`` is compared with."""
+        return relative(self.duality_gap, self.objective)
+
+
+def load_kernels(problem: Problem) -> None:
+    """Compile or load what evaluations call, on no sample: that belongs to set-up."""
+    theta, sums = np.zeros(problem.n_features), np.zeros((1, 2 * problem.n_features))
+    of_samples = (problem.loss.code, problem.rows, problem.labels, problem.weights)
+    certificate.gap_pass(*of_samples, problem.squared_norms, 0, 0, theta, np.empty(0), sums)
+    certificate.objective_gradient(*of_samples, 0, 0, theta, theta.copy())
+    certificate.square(theta)
+
+
+def certify(problem: Problem, theta: Vector, duals: Vector | None = None) -> Certificate:
+    """Certificate of ``theta``, with dual coefficients (one per sample here) if there are any.
+
+    A model that is no longer a number has neither objective nor bound: both are nan.
+    """
+    if not np.isfinite(theta).all():
+        return Certificate(math.nan, math.nan)
+    if duals is None:
+        return problem.network.run(gradient_steps(problem, [theta]))[0]
+    if not any(problem.network.gather(bool(theta.any() or duals.any()))):
+        return problem.network.run(zero_steps(problem))
+    own = lambda node: duals[problem.node_rows(node)]  # noqa: E731
+    return problem.network.run(certificate_steps(problem, [theta], own))[0]
+
+
+def gradient_steps(problem: Problem, thetas: list[Vector]) -> Steps[list[Certificate]]:
+    """A certificate for each of ``thetas`` from the gradient alone: ``|grad F|^2 / (2 sigma)``."""
+    finite = [bool(np.isfinite(theta).all()) for theta in thetas]
+    width = problem.n_features + 1
+    total, _ = yield Ask(width * len(thetas), 0, _gradients(problem, thetas, finite))
+    sigma, found = problem.total_sigma, []
+    for k, theta in enumerate(thetas):
+        row = total[k * width : (k + 1) * width]
+        objective = float(row[-1]) + quadratic(theta, 0.5 * sigma)
+        gap = quadratic(row[:-1] + sigma * theta, 1.0, 2.0 * sigma)
+        found.append(Certificate(objective, gap) if finite[k] else Certificate(math.nan, math.nan))
+    return found
+
+
+def _gradients(problem: Problem, thetas: list[Vector], finite: list[bool]) -> Iterator[Part]:
+    """Each node's gradient and losses for all of ``thetas``."""
+    for own in range(len(problem.nodes)):
+        row = np.zeros((len(thetas), problem.n_features + 1))
+        for k, theta in enumerate(thetas):
+            if finite[k]:
+                row[k, -1] = certificate.objective_gradient(
+                    problem.loss.code, problem.rows, problem.labels, problem.weights,
+                    problem.offsets[own], problem.offsets[own + 1], theta, row[k],
+                )  # fmt: skip
+        yield Part(row.reshape(-1), ())
+
+
+def certificate_steps(
+    problem: Problem, thetas: list[Vector], duals: Callable[[int], Vector]
+) -> Steps[list[Certificate]]:
+    """A certificate for each of ``thetas``, with dual coefficients asked for node by node."""
+    sigma = problem.total_sigma
+    finite = [bool(np.isfinite(theta).all()) for theta in thetas]
+    width, n_values = 2 * problem.n_features * len(thetas), 2 * len(thetas)
+    total, values = yield Ask(width, n_values, _passes(problem, thetas, finite, duals))
+    rows = total.reshape(len(thetas), 2, -1)
+    found = []
+    for k, theta in enumerate(thetas):
+        losses, gaps = in_order(values[:, 2 * k]), in_order(values[:, 2 * k + 1])
+        one = gap_from_sums(losses, gaps, rows[k, 0], rows[k, 1], theta, sigma)
+        found.append(one if finite[k] else Certificate(math.nan, math.nan))
+    return found
+
+
+def _passes(
+    problem: Problem, thetas: list[Vector], finite: list[bool], duals: Callable[[int], Vector]
+) -> Iterator[Part]:
+    """Each node's sums for all of ``thetas``; nothing is summed where one is not finite."""
+    for node in problem.nodes.tolist():
+        row = np.zeros((len(thetas), 2, problem.n_features))
+        values = [0.0] * (2 * len(thetas))
+        own = duals(node)
+        for k, theta in enumerate(thetas):
+            if finite[k]:
+                losses, gaps, row[k, 0], row[k, 1] = node_pass(problem, node, theta, own)
+                values[2 * k : 2 * k + 2] = losses, gaps
+        yield Part(row.reshape(-1), tuple(values))
+
+
+def zero_steps(problem: Problem) -> Steps[Certificate]:
+    """Certificate of ``theta = 0`` with duals 0, where every run from nothing starts.
+
+    It needs no pass over the features, and does without the bound by the gradient.
+    """
+    own = (Part(np.empty(0), (losses, gaps)) for losses, gaps in problem.at_zero.tolist())
+    _, values = yield Ask(0, 2, own)
+    return Certificate(in_order(values[:, 0]), in_order(values[:, 1]))
+
+
+def objective_at_zero(problem: Problem) -> float:
+    """``F(0)``, the size of the problem in units of F; called on all ranks."""
+    return in_order(problem.network.facts(problem.at_zero[:, 0].copy()))
+
+
+def in_order(values: Vector) -> float:
+    """Their sum, added one after the other."""
+    total = 0.0
+    for value in values.tolist():
+        total += value
+    return total
+
+
+def node_pass(
+    problem: Problem, node: int, theta: Vector, duals: Vector
+) -> tuple[float, float, Vector, Vector]:
+    """One node's sums: losses, Fenchel gaps, ``sum c x`` and ``sum w l' x``."""
+    rows, sums = problem.node_rows(node), np.zeros((1, 2 * problem.n_features))
+    losses, gaps = certificate.gap_pass(
+        problem.loss.code, problem.rows, problem.labels, problem.weights, problem.squared_norms,
+        rows.start, rows.stop, theta, duals, sums,
+    )  # fmt: skip
+    return losses, gaps, sums[0, ::2], sums[0, 1::2]
+
+
+def gap_from_sums(
+    losses: float, gaps: float, dual_sum: Vector, gradient: Vector, theta: Vector, sigma: float
+) -> Certificate:
+    """Certificate from sums over all nodes."""
+    objective = losses + quadratic(theta, 0.5 * sigma)
+    by_duals = gaps + quadratic(theta + dual_sum / sigma, 0.5 * sigma)
+    by_gradient = quadratic(gradient + sigma * theta, 1.0, 2.0 * sigma)
+    return Certificate(objective, min(by_duals, by_gradient))
+
+
+def quadratic(vector: Vector, factor: float, divisor: float = 1.0) -> float:
+    """``factor |vector|^2 / divisor``, also where squares alone would vanish.
+
+    Examples
+    --------
+    >>> quadratic(np.array([1e-170]), 1.0, 1e-300)
+    1e-40
+    """
+    total = float(certificate.square(vector))
+    if total >= VANISHING:
+        return factor * total / divisor
+    return float(certificate.square(math.sqrt(factor) / math.sqrt(divisor) * vector))

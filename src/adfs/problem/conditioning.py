@@ -1,0 +1,163 @@
+"""Smoothness of samples and nodes, and the condition numbers of the paper's introduction."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from adfs.agreement import attempt
+from adfs.data.matrices import Vector
+from adfs.data.shards import slice_rows
+from adfs.errors import DataError
+from adfs.threads import one_blas_thread
+
+if TYPE_CHECKING:
+    from adfs.problem.finite_sum import Problem
+
+LARGEST_KAPPA = 1e30  # beyond, the rounding of a gradient costs more than the gap that is sought
+GRAM_LIMIT = 500
+GRAM_BLOCK = 4096
+
+
+class Conditioning:
+    """Smoothness and condition numbers, on which the rates of the paper depend.
+
+    Numbers per node are known of all nodes, numbers per sample of the nodes in this process; those
+    are made node by node, when asked for, to save memory.
+
+    Attributes
+    ----------
+    sigma : array of shape (n_nodes,)
+    total_smoothness : array of shape (n_nodes,)
+        ``sum_j L_ij``.
+    importance_sums : array of shape (n_nodes,)
+        ``S_i = sum_j sqrt(1 + L_ij / sigma_i)``.
+    live_counts : array of shape (n_nodes,)
+        Number of samples inside the augmented graph.
+    """
+
+    def __init__(self, problem: "Problem") -> None:
+        self.squared_norms, self.weights = problem.squared_norms, problem.weights
+        self.offsets, self.rows, self.sigma = problem.offsets, problem.rows, problem.sigma
+        self.max_curvature, self.n_features = problem.loss.max_curvature, problem.n_features
+        self.network = network = problem.network
+        self._batch_smoothness: Vector | None = None
+        own = [self._measured(int(node)) for node in network.nodes]
+        totals, sums, counts = (np.array(numbers) for numbers in zip(*own, strict=True))
+        self.total_smoothness: Vector = network.facts(totals)
+        self.importance_sums: Vector = network.facts(sums)
+        self.live_counts: NDArray[np.int64] = network.facts(counts)
+
+    def _measured(self, node: int) -> tuple[float, float, int]:
+        smoothness = self.smoothness(node)
+        with np.errstate(over="ignore"):
+            importance = self.importance(node).sum()
+        return float(smoothness.sum()), float(importance), int(np.count_nonzero(smoothness))
+
+    def _rows_of(self, node: int) -> slice:
+        own = self.network.here[node]
+        return slice(int(self.offsets[own]), int(self.offsets[own + 1]))
+
+    def smoothness(self, node: int) -> Vector:
+        """``L_ij = w l''max |x|^2`` of the samples of a node in this process.
+
+        0 outside the augmented graph.
+        """
+        rows = self._rows_of(node)
+        with np.errstate(over="ignore"):  # refused by `require_scaled`
+            weights = self.max_curvature * self.weights[rows]
+            return np.asarray(weights * self.squared_norms[rows])
+
+    def importance(self, node: int) -> Vector:
+        """``sqrt(1 + L_ij / sigma_i)`` of the same samples, 0 outside the augmented graph."""
+        smoothness = self.smoothness(node)
+        values: Vector = np.sqrt(1.0 + smoothness / self.sigma[node])
+        values[smoothness == 0.0] = 0.0
+        return values
+
+    @property
+    def kappa(self) -> Vector:
+        """``kappa_i = 1 + sum_j L_ij / sigma_i``."""
+        with np.errstate(over="ignore"):  # refused by `require_scaled`
+            return np.asarray(1.0 + self.total_smoothness / self.sigma)
+
+    @property
+    def kappa_s(self) -> float:
+        """Stochastic condition number ``max_i kappa_i``."""
+        return float(np.max(self.kappa))
+
+    def batch_smoothness(self) -> Vector:
+        """``lambda_max(B_i)`` for each node, ``B_i = l''max sum_j w_ij x_ij x_ij^T``.
+
+        An eigenvalue per node, computed once; with ranks, all have to call it the first time.
+        """
+        if self._batch_smoothness is None:
+            self._batch_smoothness = self.network.facts(
+                attempt(self.network.peers, self._top_eigenvalues)
+            )
+        return self._batch_smoothness
+
+    def _top_eigenvalues(self) -> Vector:
+        with one_blas_thread():
+            return np.array([self._top_eigenvalue(int(node)) for node in self.network.nodes])
+
+    @property
+    def batches_are_known(self) -> bool:
+        """Whether `batch_smoothness` was computed already."""
+        return self._batch_smoothness is not None
+
+    def kappa_b(self) -> float:
+        """Batch condition number ``max_i (sigma_i + lambda_max(B_i)) / sigma_i``."""
+        return float(np.max(1.0 + self.batch_smoothness() / self.sigma))
+
+    def gram(self, node: int) -> Vector:
+        """``B_i`` as a (d, d) matrix, summed over blocks of rows."""
+        total = np.zeros((self.n_features, self.n_features))
+        rows = self._rows_of(node)
+        for start in range(rows.start, rows.stop, GRAM_BLOCK):
+            block = _scaled_rows(self, slice(start, min(rows.stop, start + GRAM_BLOCK)))
+            product = block.T @ block
+            total += product.toarray() if sp.issparse(product) else product
+        return total
+
+    def _top_eigenvalue(self, node: int) -> float:
+        if self.n_features <= GRAM_LIMIT:
+            return float(np.linalg.eigvalsh(self.gram(node))[-1])
+        block = _scaled_rows(self, self._rows_of(node))
+        if min(block.shape) <= GRAM_LIMIT:
+            small = block @ block.T if block.shape[0] <= block.shape[1] else block.T @ block
+            small = small.toarray() if sp.issparse(small) else small
+            return float(np.linalg.eigvalsh(small)[-1])
+        return _power_bound(block)
+
+
+def require_scaled(problem: "Problem") -> None:
+    """Refuse samples so large, or a sigma so small, that double precision can certify no model."""
+    numbers = problem.conditioning if problem.loss.smooth else problem.dual_bounds
+    node = int(np.argmax(numbers.kappa))
+    if not numbers.kappa[node] <= LARGEST_KAPPA:
+        raise DataError(
+            f"The condition number of node {node} is {numbers.kappa[node]:.2g}, beyond "
+            f"{LARGEST_KAPPA:g}, where double precision can certify no model "
+            f"(sigma={problem.sigma[node]:g}). Scale the features and the weights, or raise sigma."
+        )
+
+
+def _scaled_rows(conditioning: Conditioning, rows: slice) -> Any:
+    """Rows ``sqrt(l''max w) x`` of a range, dense or CSR as they are stored."""
+    scale = np.sqrt(conditioning.max_curvature * conditioning.weights[rows])
+    block = slice_rows(conditioning.rows, conditioning.n_features, rows.start, rows.stop)
+    return sp.diags(scale) @ block if sp.issparse(block) else block * scale[:, None]
+
+
+def _power_bound(block: Any) -> float:
+    """Upper bound on the largest eigenvalue of ``X^T X``: Lanczos plus its residual."""
+    from scipy.sparse.linalg import LinearOperator, eigsh
+
+    size = block.shape[1]
+    operator = LinearOperator((size, size), matvec=lambda v: block.T @ (block @ v), dtype=float)
+    start = np.abs(np.asarray(abs(block).sum(axis=0)).ravel()) + 1.0 / size
+    values, vectors = eigsh(operator, k=1, which="LA", v0=start, tol=1e-10)
+    residual = operator @ vectors[:, 0] - values[0] * vectors[:, 0]
+    return float(values[0] + np.linalg.norm(residual))

@@ -1,1 +1,0 @@
-"""Samples on their way to a problem: read, generated, cut into shards, summed."""

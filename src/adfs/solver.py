@@ -1,0 +1,376 @@
+"""`solve`: from a problem to a certified model."""
+
+import math
+import signal
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from adfs.agreement import attempt, require_same
+from adfs.algorithms import registered  # noqa: F401  (fills the registry)
+from adfs.algorithms.base import Method, MethodSetting, get_algorithm
+from adfs.display import html_table
+from adfs.engine.checkpointer import Checkpointer, Checkpoints, open_checkpoints
+from adfs.engine.evaluation import Evaluator, evaluation_steps
+from adfs.engine.evaluation_policy import EvaluationPolicy, check_evaluate_every, choose_policy
+from adfs.engine.execution import Execution, Spans, account
+from adfs.engine.forecast import forecast, warn_if_long
+from adfs.engine.heartbeat import Heartbeat, heartbeat_interval
+from adfs.engine.interrupts import Interrupts
+from adfs.engine.loop import Loop
+from adfs.engine.progress import terminal_progress
+from adfs.engine.run_controller import Callback, RunController
+from adfs.engine.steppers import DIFFERENT_BITS, Stepper, make_stepper
+from adfs.engine.stopping import Stopping
+from adfs.engine.trace import Trace
+from adfs.errors import ParameterError
+from adfs.problem.certificate import certified_text, load_kernels, relative
+from adfs.problem.finite_sum import Problem
+from adfs.schedule.delays import Delays
+from adfs.theory.non_smooth_parameters import NonSmoothParameters
+from adfs.theory.parameters import Parameters
+
+
+@dataclass(frozen=True)
+class Result:
+    """The result of a run. ``duality_gap`` is absolute, ``objective`` is ``F(theta)``.
+
+    ``objective_at_zero`` is that of the model 0.
+
+    ``rule`` chose the ``parameters``, whose ``str`` explains them; ``rho`` is the rate per
+    iteration that the run was planned with, and ``proven`` says whether a theorem promises it;
+    ``theorem`` is a sentence about what is proven, or empty.
+    ``tau`` and ``clock`` are its time model, ``schedule`` is the form in which events were drawn.
+    ``resumed`` is the position of the checkpoint from which it continued, if it did.
+
+    With ``engine="mpi"`` the result is the same on every rank, but for ``thetas``: all nodes' on
+    rank 0, a rank's own elsewhere. ``execution`` says where this rank's seconds went.
+    """
+
+    theta: NDArray[np.float64]
+    thetas: NDArray[np.float64]
+    status: str
+    objective: float
+    duality_gap: float
+    parameters: Any
+    trace: Trace
+    algorithm: str
+    rule: str
+    rho: float
+    tau: float
+    clock: str
+    seed: int
+    setup_time: float
+    signal: int | None = None
+    schedule: str = "shared"
+    resumed: int | None = None
+    proven: bool = False
+    theorem: str = ""
+    execution: Execution | None = None
+    objective_at_zero: float = math.nan
+
+    @property
+    def relative_gap(self) -> float:
+        """``duality_gap / |objective|``, what ``tol`` was compared with; nan where F overflowed."""
+        return relative(self.duality_gap, self.objective)
+
+    @property
+    def gap_text(self) -> str:
+        """The relative gap as text: a number, or "to rounding" below that of ``F(0)``."""
+        return certified_text(self.relative_gap, self.duality_gap, self.objective_at_zero)
+
+    @property
+    def proven_rate(self) -> float | None:
+        """The rate per iteration that a theorem promises, or None where there is none."""
+        return self.rho if self.proven and 0.0 < self.rho < 1.0 else None
+
+    @property
+    def iterations(self) -> int:
+        """Events executed."""
+        return int(self.trace.last()["iteration"] or 0)
+
+    @property
+    def idealized_time(self) -> float:
+        """The time at which the last node finished, in units of one proximal step."""
+        return float(self.trace.last()["idealized_time"] or 0.0)
+
+    @property
+    def wall_time(self) -> float:
+        """Seconds in the loop, without set-up and evaluation."""
+        return float(self.trace.last()["wall_time"] or 0.0)
+
+    def plot(self, ax: Any = None, tol: float | None = None) -> Any:
+        """Draw how the run converged, beside the proven rate if any; the matplotlib axes."""
+        return self.trace.plot(ax, self.proven_rate, tol)
+
+    def to_frame(self) -> Any:
+        """The trace as a pandas DataFrame."""
+        return self.trace.to_frame()
+
+    def _repr_html_(self) -> str:
+        rows = [
+            ("algorithm", self.algorithm),
+            ("objective", f"{self.objective:.10g}"),
+            ("relative duality gap", self.gap_text),
+            ("iterations", f"{self.iterations:,}"),
+            ("idealized time", f"{self.idealized_time:,.6g}"),
+            ("seconds in the loop", f"{self.wall_time:.3g}"),
+        ]
+        return html_table(rows, f"Result: {self.status}")
+
+    def __repr__(self) -> str:
+        return (
+            f"Result({self.status}, objective={self.objective:.10g}, "
+            f"relative gap={self.gap_text}, {self.iterations} iterations, "
+            f"idealized time={self.idealized_time:.6g})"
+        )
+
+
+def solve(
+    problem: Problem,
+    algorithm: str = "auto",
+    tol: float = 1e-6,
+    max_iter: int | None = None,
+    time_limit: float | None = None,
+    tau: float = 5.0,
+    clock: str = "nonblocking",
+    parameters: str | Parameters | NonSmoothParameters = "tuned",
+    seed: int = 0,
+    callback: Callback | None = None,
+    delays: Delays | None = None,
+    warm_start: ArrayLike | None = None,
+    evaluate_every: int | Literal["curve"] | None = None,
+    clock_limit: float | None = None,
+    progress: bool | None = None,
+    signals: tuple[signal.Signals, ...] = (signal.SIGINT,),
+    schedule: str = "shared",
+    checkpoints: Checkpoints | None = None,
+    timeout: float = 60.0,
+) -> Result:
+    """Minimise the problem's ``F`` to a relative duality gap of ``tol``.
+
+    Parameters
+    ----------
+    problem : Problem
+    algorithm : str
+        ``auto`` takes ``adfs``, or ``ns-adfs`` where the loss is not smooth; `adfs.algorithms`
+        lists the names.
+    tol : float
+        Stop when ``gap <= tol |F|``.
+    max_iter : int, optional
+        Most events, or units of time under the Poisson schedule, which hold about one event each;
+        by default well beyond what theory needs for ``tol``, but at most 1,000,000 passes over the
+        data, or 100,000 where theory needs more than 10,000,000. There is a `LongRunWarning`
+        before a run that is very long by theory.
+    time_limit : float, optional
+        Seconds in the loop.
+    tau, clock, delays
+        The time model: one communication in units of one proximal step, ``nonblocking`` or
+        ``rendezvous``; ``delays`` where they are not constant.
+    parameters : str, Parameters or NonSmoothParameters
+        ``tuned``, or another rule of the algorithm, or for ``adfs`` and ``ns-adfs`` the parameters
+        themselves.
+    seed : int
+        The same seed gives the same bits.
+    callback : callable, optional
+        Called with a `Progress` after each evaluation.
+    warm_start : array of shape (d,), optional
+        A model to start from.
+    evaluate_every : int or "curve", optional
+        Events between evaluations, each of which costs a large part of a pass; by default as few
+        evaluations as stopping needs. ``curve`` adds some ten that are only recorded: the model
+        stays the same.
+    clock_limit : float, optional
+        Most idealized time; reaching it is the status ``time_limit``.
+    progress : bool, optional
+        A progress line on stderr; by default only if that is a terminal.
+    schedule : {"shared", "poisson"}
+        ``poisson``, for ``adfs`` and ``ns-adfs``: every edge and every node has its own clock, so
+        that no node needs the others' events (docs/algorithms/continuized.md).
+    checkpoints : Checkpoints, optional
+        Where and how often to save the run, and whether to continue from there.
+    timeout : float
+        With ``engine="mpi"``: seconds without a sign of another rank after which the job ends. It
+        has to be longer than a pass over a rank's rows.
+
+    Examples
+    --------
+    >>> import adfs
+    >>> X, y = adfs.generators.two_gaussians(200, 5, seed=0)
+    >>> problem = adfs.Problem(adfs.partition(X, y, 4), sigma=0.1)
+    >>> result = adfs.solve(problem, tol=1e-8)
+    >>> result.status, result.relative_gap < 1e-8
+    ('converged', True)
+    """
+    network = problem.network
+    network.peers.timeout = None  # ranks may be late
+
+    def checked() -> tuple[MethodSetting, Stopping]:
+        constant = Delays(tau=tau)  # checks tau
+        setting = MethodSetting(parameters, tau, clock, delays or constant, seed, schedule)
+        return setting, Stopping(tol, max_iter, time_limit, clock_limit)
+
+    setting, stopping = attempt(network.peers, checked)
+    alone = network.is_whole
+    with (
+        Interrupts(signals) as interrupts,
+        terminal_progress(progress if alone else False, stopping) as show,
+    ):
+        callbacks = tuple(each for each in (callback, show) if each is not None)
+        return run(
+            problem, algorithm, setting, stopping,
+            RunOptions(warm_start, evaluate_every, callbacks, checkpoints, timeout), interrupts,
+        )  # fmt: skip
+
+
+class RunOptions(NamedTuple):
+    """Options of a run beside its method and its limits; only ``warm_start`` changes its bits.
+
+    ``keep_spans`` records when a rank did what, ``gather_thetas`` brings all nodes' models to rank
+    0, ``evaluate`` replaces the certificate of the problem as the evaluation.
+    """
+
+    warm_start: ArrayLike | None = None
+    evaluate_every: int | str | Callable[[Method], EvaluationPolicy] | None = None
+    callbacks: tuple[Callback, ...] = ()
+    checkpoints: Checkpoints | None = None
+    timeout: float = 60.0
+    keep_spans: bool = False
+    gather_thetas: bool = True
+    evaluate: Evaluator = evaluation_steps
+
+
+def run(
+    problem: Problem,
+    algorithm: str,
+    setting: MethodSetting,
+    stopping: Stopping,
+    options: RunOptions,
+    interrupts: Interrupts,
+) -> Result:
+    """Minimise ``F`` on the problem's network; all ranks call it with the same arguments."""
+    started, network = time.perf_counter(), problem.network
+    peers = network.peers
+    peers.timeout = None  # one rank may have more rows than another
+    name = automatic(problem) if algorithm == "auto" else algorithm
+    if not network.is_whole:
+        require_same(peers, _shared_by_ranks(name, setting, stopping, options))
+    start, method = _prepare(problem, name, setting, options)
+    ahead = forecast(problem, method, stopping.tol)
+    warn_if_long(problem, ahead, stopping)
+    policy, display = choose_policy(method, stopping.tol, options.evaluate_every, ahead.is_long)
+    controller = RunController(
+        stopping, policy, ahead.rho, ahead.ceiling, options.callbacks, display
+    )
+    network.keep_waits = options.keep_spans
+    stepper = attempt(peers, lambda: make_stepper(problem, method, setting, start))
+    stepper.warm_up()
+    load_kernels(problem)
+    checkpointer, resumed, seconds = None, None, 0.0
+    if options.checkpoints is not None:
+        checkpointer = open_checkpoints(options.checkpoints, problem, name, setting, start, method)
+        stepper.keeps_tally = True
+    try:
+        if checkpointer is not None and options.checkpoints and options.checkpoints.resume:
+            resumed, seconds = _resume(options.checkpoints, checkpointer, stepper, controller)
+        spans = Spans(options.keep_spans, network.clock)
+        heartbeat = Heartbeat(network, heartbeat_interval(problem, method))
+        loop = Loop(
+            problem, stepper, controller, heartbeat, interrupts, checkpointer, spans, seconds,
+            options.evaluate,
+        )  # fmt: skip
+        peers.gather("ready")  # compiling and reading have no timeout
+        peers.timeout = options.timeout
+        network.waited, network.bytes_sent = 0.0, 0
+        setup_time = time.perf_counter() - started
+        status, reading = loop.run()
+    finally:
+        if checkpointer is not None:
+            checkpointer.store.unlock()
+    signal_number = interrupts.received if network.is_whole else heartbeat.signal or None
+    return Result(
+        theta=reading.theta,
+        thetas=network.collect(reading.thetas) if options.gather_thetas else reading.thetas,
+        status=status,
+        objective=reading.objective,
+        duality_gap=reading.duality_gap,
+        parameters=method.parameters,
+        trace=controller.trace,
+        algorithm=name,
+        rule=setting.rule if isinstance(setting.rule, str) else setting.rule.how,
+        rho=method.rho,
+        tau=float(setting.tau),
+        clock=setting.clock,
+        seed=setting.seed,
+        setup_time=setup_time,
+        signal=signal_number,
+        schedule=setting.schedule,
+        resumed=resumed,
+        proven=method.proven,
+        theorem=method.theorem,
+        execution=account(network, spans, stepper.seconds, stepper.waits, resumed),
+        objective_at_zero=reading.objective_at_zero,
+    )
+
+
+def _shared_by_ranks(
+    name: str, setting: MethodSetting, stopping: Stopping, options: RunOptions
+) -> dict[str, Any]:
+    """What shapes a run or its messages, by the names of the arguments of `solve`."""
+    rule, warm, kept = setting.rule, options.warm_start, options.checkpoints
+    return {
+        "algorithm": name,
+        "parameters": rule.numbers() if hasattr(rule, "numbers") else rule,
+        "tau": setting.tau, "clock": setting.clock, "seed": setting.seed,
+        "schedule": setting.schedule,
+        **{f"delays.{each}": value for each, value in vars(setting.delays).items()},
+        **vars(stopping),
+        "evaluate_every": options.evaluate_every,
+        "checkpoints": "None" if kept is None else "given",
+        "checkpoints.every": kept and kept.every,
+        "checkpoints.resume": kept and kept.resume,
+        "timeout": options.timeout,
+        "warm_start": None if warm is None else np.asarray(warm, np.float64),
+        "keep_spans": options.keep_spans, "gather_thetas": options.gather_thetas,
+    }  # fmt: skip
+
+
+def _prepare(
+    problem: Problem, name: str, setting: MethodSetting, options: RunOptions
+) -> tuple[NDArray[np.float64] | None, Method]:
+    """The model to start from and the method, the same on all ranks."""
+    peers, warm = problem.network.peers, options.warm_start
+    attempt(peers, lambda: check_evaluate_every(options.evaluate_every))
+    method = attempt(peers, lambda: get_algorithm(name)(problem, setting))
+    start = None if warm is None else attempt(peers, lambda: problem.vector(warm))
+    found = peers.gather([method.rho, str(method.parameters)])
+    attempt(peers, lambda: _require_equal(found))
+    return start, method
+
+
+def _require_equal(found: list[Any]) -> None:
+    """Ranks that round differently would have different schedules."""
+    if any(each != found[0] for each in found):
+        raise ParameterError(DIFFERENT_BITS)
+
+
+def _resume(
+    wanted: Checkpoints, checkpointer: Checkpointer, stepper: Stepper, controller: RunController
+) -> tuple[int | None, float]:
+    """The position from which the run continues, and its seconds so far; reported by rank 0."""
+    peers = checkpointer.problem.network.peers
+    resumed, seconds = checkpointer.resume(stepper, controller)
+    found = peers.gather([[str(path), why] for path, why in checkpointer.store.skipped])
+    if peers.rank == 0:
+        skipped = dict.fromkeys((path, why) for each in found for path, why in each)
+        wanted.announce(resumed, list(skipped))
+    return resumed, seconds
+
+
+def automatic(problem: Problem) -> str:
+    """The algorithm that ``auto`` stands for."""
+    return "adfs" if problem.loss.smooth else "ns-adfs"

@@ -1,0 +1,1 @@
+"""Comparisons of algorithms, pictures, HTML reports and the paper's results."""

@@ -1,0 +1,308 @@
+"""`compare`: many algorithms and seeds on one problem, against its certified optimum."""
+
+import math
+import os
+import signal
+import warnings
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from adfs.algorithms.base import Method, MethodSetting
+from adfs.checks import choice, whole
+from adfs.engine.evaluation_policy import HALF_A_DECADE, EvenCurve
+from adfs.engine.interrupts import Interrupts
+from adfs.engine.run_controller import Progress
+from adfs.engine.stopping import Stopping
+from adfs.errors import DataError, ParameterError
+from adfs.problem.certificate import objective_at_zero, relative
+from adfs.problem.finite_sum import Problem
+from adfs.problem.optimum import Optimum
+from adfs.schedule.clock import CLOCKS
+from adfs.schedule.delays import Delays
+from adfs.solver import RunOptions, run
+from adfs.study import convergence_curves
+from adfs.study.comparison import Comparison, RunRecord, refusal
+from adfs.study.comparison_progress import RunProgress, RunsDisplay, runs_display
+from adfs.study.contenders import (
+    CLOCK_LIMIT_FACTOR,
+    REFERENCE,
+    Contender,
+    choose_contenders,
+    left_out,
+)
+from adfs.study.plots.comparison_plot import AXES
+from adfs.study.run_folder import FINISHED, RunFolder, describe, run_identity, unwritten
+from adfs.threads import one_blas_thread
+
+WAIT = 0.1  # seconds between looks at runs in threads
+Job = tuple[Contender, int]  # and its seed
+Callback = Callable[[RunProgress], Any]
+
+
+class UnsavedWarning(UserWarning):
+    """Results could not be written; they exist in memory."""
+
+
+def compare(
+    problem: Problem,
+    algorithms: Sequence[str] | None = None,
+    tol: float = 1e-6,
+    tau: float = 5.0,
+    clock: str = "nonblocking",
+    delays: Delays | None = None,
+    seed: int = 0,
+    seeds: int = 1,
+    clock_limit: float | None = None,
+    time_limit: float | None = None,
+    max_iter: int | None = None,
+    jobs: int = 1,
+    folder: str | os.PathLike[str] | None = None,
+    progress: bool | None = None,
+    callback: Callback | None = None,
+    signals: tuple[signal.Signals, ...] = (signal.SIGINT,),
+    axis: str = "idealized_time",
+    command: str = "",
+    interrupts: Interrupts | None = None,
+) -> Comparison:
+    """Run algorithms on one problem until each is within ``tol`` of the certified optimum.
+
+    Parameters
+    ----------
+    problem : Problem
+    algorithms : sequence of str, optional
+        Names such as ``adfs``, with a rule for the parameters as in ``dsba:theory`` (``tuned`` by
+        default); if None, all registered ones that take the problem, and ``Comparison.left_out``
+        names the others.
+    tol : float
+        Stop a run when the mean over nodes of ``F(theta_i) - F*``, over ``|F*|``, falls to this.
+    tau, clock, delays
+        The time model, as for `adfs.solve`.
+    seed, seeds : int
+        The first seed, and how many.
+    clock_limit : float, optional
+        Largest idealized time of a run. By default, if ``adfs`` is among the algorithms, 5 times
+        what its first run needs for ``tol`` (it runs first); otherwise none.
+    time_limit, max_iter : optional
+        Largest number of seconds in the loop, and of events of a run.
+    jobs : int
+        Runs at a time, in threads. Results are the same bits, but runs that share a machine slow
+        each other down: only ``jobs=1`` gives clean wall times.
+    folder : path, optional
+        Keep results here, and take finished runs from here instead of computing them again.
+    progress : bool, optional
+        Progress on stderr; by default only if that is a terminal.
+    callback : callable, optional
+        Called with a `RunProgress` after each evaluation, in the run's thread.
+    signals : tuple of signals
+        Those that end the comparison early, keeping what is finished; a second one ends it now.
+    axis : str
+        Axis of the folder's pictures.
+    command : str
+        The command line, for the folder's config.
+    interrupts : Interrupts, optional
+        One that is already active, instead of a new one for ``signals``. If it received a signal
+        before, no run starts.
+
+    Examples
+    --------
+    >>> import adfs
+    >>> X, y = adfs.generators.two_gaussians(80, 3, seed=0)
+    >>> problem = adfs.Problem(adfs.partition(X, y, 4), sigma=0.5)
+    >>> comparison = adfs.compare(problem, ["adfs", "adfs:exact"], tol=1e-8)
+    >>> [record.status for record in comparison.records]
+    ['converged', 'converged']
+    """
+    if not problem.network.is_whole:
+        raise ParameterError(
+            "compare measures against the optimum, which is computed from all rows in one process, "
+            f"and this problem is on {problem.network.size} ranks; run `adfs compare DATA --engine "
+            "mpi` under mpiexec, call adfs.solve for each algorithm, or make the problem with "
+            "engine='local'."
+        )
+    time_limit, clock_limit = (
+        None if limit is None else float(limit) for limit in (time_limit, clock_limit)
+    )
+    stopping = Stopping(float(tol), max_iter, time_limit, clock_limit, "suboptimality")
+    kind = (problem.loss.name, problem.n_features)
+    contenders = choose_contenders(algorithms, *kind)
+    choice("axis", axis, AXES)
+    first = whole("seed", seed)
+    all_seeds = range(first, first + whole("seeds", seeds, 1))
+    setting = _setting(problem, tau, clock, delays)
+    config = {
+        **describe(problem, setting, contenders, list(all_seeds), stopping),
+        "jobs": whole("jobs", jobs, 1),
+        "axis": axis,
+        "command": command,
+    }
+    with one_blas_thread():
+        store = None if folder is None else RunFolder(folder, config)
+        optimum = problem.optimum()  # outside of Interrupts: there is nothing to keep yet
+        _check_tol(tol, optimum)
+        if store is not None:
+            store.open(config)
+        pending = [(contender, seed) for seed in all_seeds for contender in contenders]
+        active = Interrupts(signals) if interrupts is None else nullcontext(interrupts)
+        with active as received, runs_display(progress, len(pending)) as display:
+            runs = Runs(problem, setting, config, store, received, display, callback)
+            records, stopping = runs.all(pending, stopping, jobs)
+    order = [contender.label for contender in contenders]
+    cut = len(records) < len(pending) or any(r.status == "interrupted" for r in records.values())
+    comparison = Comparison(
+        config,
+        optimum.objective,
+        optimum.duality_gap,
+        sorted(records.values(), key=lambda record: (order.index(record.label), record.seed)),
+        interrupted=cut,
+        clock_limit=stopping.clock_limit,
+        signal=received.received if cut else None,
+        left_out=left_out(contenders, *kind) if algorithms is None else {},
+        objective_at_zero=objective_at_zero(problem),
+    )
+    failures = list(runs.failures)
+    if store is not None and records:  # what an earlier comparison left stays otherwise
+        failures += store.finish(comparison, axis)
+    for failure in failures:
+        warnings.warn(failure, UnsavedWarning, stacklevel=2)
+    return replace(comparison, failures=tuple(failures))
+
+
+def _setting(problem: Problem, tau: float, clock: str, delays: Delays | None) -> MethodSetting:
+    """The time model, checked against the network."""
+    usual = Delays(tau=tau)  # refuses a tau that is no time
+    choice("clock", clock, CLOCKS)
+    (delays or usual).nominal(problem.topology.n_edges, problem.n_nodes)
+    return MethodSetting(tau=float(tau), clock=clock, delays=delays or usual)
+
+
+def _check_tol(tol: float, optimum: Optimum) -> None:
+    if not math.isfinite(optimum.objective):
+        raise DataError(
+            f"The optimum of F is {optimum.objective:g}, beyond double precision; scale the "
+            "targets or the weights."
+        )
+    reason = refusal(tol, relative(optimum.duality_gap, optimum.objective))
+    if reason is not None:
+        raise ParameterError(f"tol={tol:g} is too small: {reason}")
+
+
+@dataclass
+class Runs:
+    """Loads the runs of one comparison from its folder, or computes them, and keeps them there."""
+
+    problem: Problem
+    setting: MethodSetting
+    config: dict[str, Any]
+    store: RunFolder | None
+    interrupts: Interrupts
+    display: RunsDisplay | None
+    callback: Callback | None
+    failures: list[str] = field(default_factory=list)
+
+    def all(
+        self, pending: list[Job], stopping: Stopping, jobs: int
+    ) -> tuple[dict[Job, RunRecord], Stopping]:
+        """Records of all runs that started, and the limits in force.
+
+        Without a clock limit, the first run of the reference sets it for all others.
+        """
+        first = next((job for job in pending if job[0].algorithm == REFERENCE), None)
+        found: dict[Job, RunRecord | None] = {}
+        if first is not None and stopping.clock_limit is None:
+            record = found[first] = self.one(first, stopping)
+            stopping = replace(stopping, clock_limit=self._clock_limit(record, stopping.tol))
+        rest = [job for job in pending if job not in found]
+        found.update(self._in_threads(rest, stopping, jobs))
+        return {job: record for job, record in found.items() if record is not None}, stopping
+
+    def _clock_limit(self, record: RunRecord | None, tol: float) -> float | None:
+        """Several times the clock that the reference needed; None if it did not arrive."""
+        if record is None:
+            return None
+        curve = convergence_curves.curve(record.trace, "idealized_time", self.problem.n_samples)
+        needed = convergence_curves.first_reach(curve, tol)
+        return CLOCK_LIMIT_FACTOR * needed if needed else None
+
+    def _in_threads(
+        self, pending: list[Job], stopping: Stopping, jobs: int
+    ) -> dict[Job, RunRecord | None]:
+        """Compute ``jobs`` at a time; kernels release Python's lock, so threads are enough."""
+        if jobs == 1:  # in this thread, where a debugger and a profiler see them
+            return {job: self.one(job, stopping) for job in pending}
+        with ThreadPoolExecutor(jobs) as pool:
+            futures = {job: pool.submit(self.one, job, stopping) for job in pending}
+            try:
+                self._wait(list(futures.values()))
+            except BaseException:  # a second signal
+                self._stop()
+                raise
+            return {job: future.result() for job, future in futures.items()}
+
+    def _wait(self, futures: list[Future[RunRecord | None]]) -> None:
+        """Until all are done or one has failed.
+
+        Python handles a signal only when this thread wakes, so it sleeps briefly.
+        """
+        waiting = set(futures)
+        while waiting:
+            done, waiting = wait(futures, WAIT, FIRST_EXCEPTION)
+            if any(each.exception() for each in done):
+                self._stop()
+                return
+
+    def _stop(self) -> None:
+        """Runs in progress end at their next evaluation, and no other one starts."""
+        if self.interrupts.received is None:
+            self.interrupts.received = signal.SIGTERM
+
+    def one(self, job: Job, stopping: Stopping) -> RunRecord | None:
+        """The run from the folder, or computed now; None after a signal."""
+        contender, seed = job
+        identity = run_identity(self.config, contender, seed, stopping)
+        record = None if self.store is None else self.store.load(contender.label, identity)
+        if record is None and self.interrupts.received is None:
+            record = self._compute(contender, seed, stopping)
+            self._keep(record, identity)
+        if self.display is not None:
+            self.display.finish((contender.label, seed))
+        return record
+
+    def _compute(self, contender: Contender, seed: int, stopping: Stopping) -> RunRecord:
+        def evaluated(progress: Progress) -> None:
+            of_run = RunProgress(**vars(progress), label=contender.label, seed=seed)
+            if self.display is not None:
+                self.display.evaluated(of_run, stopping)
+            if self.callback is not None:
+                self.callback(of_run)
+
+        def evaluate_every(method: Method) -> EvenCurve:
+            return EvenCurve(_fewest_events(method), stopping.clock_limit)
+
+        setting = self.setting._replace(rule=contender.rule, seed=seed)
+        options = RunOptions(evaluate_every=evaluate_every, callbacks=(evaluated,))
+        result = run(self.problem, contender.algorithm, setting, stopping, options, self.interrupts)
+        return RunRecord(
+            contender.label, contender.algorithm, contender.rule, seed, result.status,
+            result.trace, str(result.parameters), result.setup_time, self.config["jobs"],
+            proven_rate=result.proven_rate,
+        )  # fmt: skip
+
+    def _keep(self, record: RunRecord, identity: dict[str, Any]) -> None:
+        """Save a finished run; a full disk must not cost the result, which is still in memory."""
+        if self.store is None or record.status not in FINISHED:
+            return
+        try:
+            self.store.save(record, identity)
+        except OSError as error:
+            self.failures.append(unwritten(self.store.place(record.label, identity), error))
+
+
+def _fewest_events(method: Method) -> int:
+    """Between evaluations: the method's, or fewer where it would converge before the first.
+
+    Half of what theory needs for half a decade, since runs are up to twice as fast as that.
+    """
+    return max(1, min(method.shortest, int(HALF_A_DECADE / (2.0 * method.rho))))

@@ -1,0 +1,224 @@
+"""Traces as curves: the data of the interactive chart, and a picture for paper."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from adfs.engine.trace import COLUMNS, Trace, Value
+from adfs.problem.certificate import relative
+from adfs.storage import json_value
+from adfs.study.numbers import count, number
+from adfs.study.plots.comparison_plot import AXES
+from adfs.study.plots.style import HUES, line_styles
+from adfs.study.report.render import Table, visible
+
+ROWS = 20_000  # of all traces of a page together
+FEWEST = 100  # rows of a trace, however many traces there are
+ROWS_SHOWN = 40  # of a table below the chart
+X_AXES = {**AXES, "n_prox": "proximal steps", "n_grad": "sample gradients"}
+Y_AXES = {
+    "relative_gap": "relative duality gap, gap / |F|",
+    "duality_gap": "duality gap",
+    "suboptimality": "suboptimality, (F(θ_i) − F*) / |F*|, mean over nodes",
+    "consensus_error": "consensus error, root mean square of |θ_i − θ|",
+    "objective": "objective F(θ)",
+}
+ERRORS = ("relative_gap", "duality_gap", "suboptimality")  # a proven rate is about these
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 760.0, 360.0, 62.0, 746.0, 12.0, 316.0
+MOST_DECADES = 8  # labels of a logarithmic axis
+
+
+@dataclass(frozen=True)
+class PageCurve:
+    """The columns of a run under a label; several runs of one label differ by their seed."""
+
+    label: str
+    columns: Mapping[str, Sequence[Value]]
+    seed: int = 0
+    theory: bool = False
+
+
+def columns_of(trace: Trace, n_samples: int, most: int = ROWS) -> dict[str, list[Value]]:
+    """All columns of a trace and two that follow from them, at ``most`` rows or fewer."""
+    keep = thinned(len(trace), most)
+    found: dict[str, list[Value]] = {name: [trace[name][k] for k in keep] for name in COLUMNS}
+    found["relative_gap"] = [
+        None if gap is None or value is None else relative(gap, value)
+        for gap, value in zip(found["duality_gap"], found["objective"], strict=True)
+    ]
+    work = zip(found["n_prox"], found["n_grad"], strict=True)
+    found["passes"] = [((a or 0) + (b or 0)) / n_samples for a, b in work]
+    return found
+
+
+def thinned(length: int, most: int) -> list[int]:
+    """At most that many indices below ``length``, evenly; the first and the last always.
+
+    Examples
+    --------
+    >>> thinned(4, 10), thinned(9, 3)
+    ([0, 1, 2, 3], [0, 4, 8])
+    """
+    if length <= most:
+        return list(range(length))
+    return sorted({int(k) for k in np.rint(np.linspace(0, length - 1, max(2, most)))})
+
+
+def theory_curve(curve: PageCurve, rho: float) -> PageCurve:
+    """A curve that falls by ``1 - rho`` per iteration from the first errors of the run."""
+    columns = dict(curve.columns)
+    for name in Y_AXES:
+        first = next((v for v in columns[name] if v is not None and name in ERRORS), None)
+        columns[name] = [
+            None if first is None else first * math.exp(float(t or 0) * math.log1p(-rho))
+            for t in columns["iteration"]
+        ]
+    return PageCurve("proven slope, (1 − ρ)ᵗ", columns, curve.seed, theory=True)
+
+
+def rows_per_run(n_runs: int) -> int:
+    """Rows of a trace that a page of so many runs holds."""
+    return max(FEWEST, ROWS // max(1, n_runs))
+
+
+def make_chart(
+    curves: Sequence[PageCurve], x: str, y: str, tol: float | None, longest: int
+) -> dict[str, Any]:
+    """What the template ``chart`` shows; ``data`` is for the script that draws other axes.
+
+    ``longest`` is the length of the longest trace before it was thinned.
+    """
+    runs = [curve for curve in curves if not curve.theory]
+    # A run without a single event has only zeros on every axis.
+    xs = _axes_with(runs, X_AXES, lambda value: value != 0) or {"iteration": X_AXES["iteration"]}
+    ys = _axes_with(runs, Y_AXES, math.isfinite) or {"relative_gap": Y_AXES["relative_gap"]}
+    x = x if x in xs else next(iter(xs))
+    y = y if y in ys else next(iter(ys))
+    styled = list(zip(curves, _styles(curves), strict=True))
+    kept = max(len(curve.columns["iteration"]) for curve in curves)
+    data = {"xAxes": xs, "yAxes": ys, "x": x, "y": y, "linear": ["objective"], "tol": tol}
+    return {
+        "caption": f"{Y_AXES[y]} against {X_AXES[x]}",
+        "thinned": f"{kept:,} of {longest:,} rows" if kept < longest else "",
+        "legend": {curve.label: style for curve, style in styled},
+        "still": draw_chart(styled, x, y),
+        "data": {**data, "tolAxis": y, "runs": [_run(*each) for each in styled]},
+    }
+
+
+def _run(curve: PageCurve, style: dict[str, Any]) -> dict[str, Any]:
+    columns = {name: _rounded(curve.columns[name]) for name in (*X_AXES, *Y_AXES)}
+    about = {"label": visible(curve.label), "seed": curve.seed, "theory": curve.theory}
+    return {**about, **style, "columns": columns}
+
+
+def _rounded(values: Sequence[Value]) -> list[Value]:
+    """Numbers for JSON, to seven digits; None for those that are not finite."""
+    return [
+        float(f"{value:.7g}") if isinstance(value, float) else value for value in json_value(values)
+    ]
+
+
+def _axes_with(
+    runs: Sequence[PageCurve], axes: dict[str, str], counts: Callable[[float], bool]
+) -> dict[str, str]:
+    """Axes on which at least one run has something to show."""
+
+    def has_values(name: str) -> bool:
+        values = (value for run in runs for value in run.columns[name])
+        return any(v is not None and math.isfinite(v) and counts(v) for v in values)
+
+    return {name: title for name, title in axes.items() if has_values(name)}
+
+
+def _styles(curves: Sequence[PageCurve]) -> list[dict[str, Any]]:
+    """Colour, as its number in the style sheet, dash in pixels, and width; one style per label."""
+    labels = list(dict.fromkeys(curve.label for curve in curves if not curve.theory))
+    found = {}
+    for label, style in zip(labels, line_styles(labels), strict=True):
+        dash = [round(2 * length) for length in style.dash]
+        found[label] = {"color": str(HUES.index(style.color)), "width": style.width, "dash": dash}
+    theory = {"color": "t", "width": 1.5, "dash": [3, 5]}
+    return [theory if curve.theory else found[curve.label] for curve in curves]
+
+
+def draw_chart(
+    styled: Sequence[tuple[PageCurve, dict[str, Any]]], x: str, y: str
+) -> dict[str, Any] | None:
+    """Curves on a logarithmic scale over a linear one, in pixels; None without a positive value."""
+    lines = []
+    for curve, style in styled:
+        pairs = [
+            (float(a), math.log10(b))
+            for a, b in zip(curve.columns[x], curve.columns[y], strict=True)
+            if a is not None and b is not None and math.isfinite(a) and 0.0 < b < math.inf
+        ]
+        if pairs:
+            lines.append((style, np.array(pairs).T))
+    if not lines:
+        return None
+    end = max(float(points[0].max()) for _, points in lines) or 1.0
+    low = min(float(points[1].min()) for _, points in lines)
+    high = max(float(points[1].max()) for _, points in lines)
+    margin = math.log10(1.3 if high - low >= 1.0 else 3.0)
+    low, high = low - margin, high + margin
+
+    def place(a: Any, b: Any) -> tuple[Any, Any]:
+        """Pixels of positions on the axes."""
+        down = (b - low) / (high - low) * (BOTTOM - TOP)
+        return LEFT + a / end * (RIGHT - LEFT), BOTTOM - down
+
+    return {
+        "width": WIDTH, "height": HEIGHT, "left": LEFT, "right": RIGHT, "top": TOP,
+        "bottom": BOTTOM, "x_title": X_AXES[x], "y_title": Y_AXES[y].partition(",")[0],
+        "x_ticks": [(place(value, 0.0)[0], number(value)) for value in ticks(end)],
+        "y_ticks": [(place(0.0, power)[1], f"1e{power}") for power in decades(low, high)],
+        "lines": [(style, _path(*place(*points))) for style, points in lines],
+    }  # fmt: skip
+
+
+def _path(x: np.ndarray, y: np.ndarray) -> str:
+    return "M" + "L".join(f"{a:.1f} {b:.1f}" for a, b in zip(x, y, strict=True))
+
+
+def ticks(end: float, most: int = 6) -> list[float]:
+    """Round numbers from zero to ``end``.
+
+    Examples
+    --------
+    >>> ticks(100.0), ticks(0.07, most=3)
+    ([0.0, 20.0, 40.0, 60.0, 80.0, 100.0], [0.0, 0.05])
+    """
+    rough = end / (most - 1)
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(power * each for each in (1.0, 2.0, 5.0, 10.0) if power * each >= rough * 0.999)
+    return [round(k * step, 12) for k in range(math.floor(end / step + 1e-9) + 1)]
+
+
+def decades(low: float, high: float) -> range:
+    """Whole powers of ten between two powers, not too many.
+
+    Examples
+    --------
+    >>> list(decades(-6.7, 0.5))
+    [-6, -5, -4, -3, -2, -1, 0]
+    """
+    first, last = math.ceil(low - 1e-9), math.floor(high + 1e-9)
+    return range(first, last + 1, max(1, math.ceil((last - first + 1) / MOST_DECADES)))
+
+
+def trace_table(curve: PageCurve) -> tuple[str, Table]:
+    """How many evaluations are shown, and their numbers."""
+    names = [n for n in ("iteration", "idealized_time", "wall_time", "n_prox", "n_grad", "n_comm",
+                         "bytes", "objective", "suboptimality", "relative_gap", "consensus_error")
+             if any(v is not None and v != 0 for v in curve.columns[n])]  # fmt: skip
+    length = len(curve.columns["iteration"])
+    keep = thinned(length, ROWS_SHOWN)
+    rows = [[number(curve.columns[name][k], 6) for name in names] for k in keep]
+    part = f"{len(rows)} of " if len(rows) < length else ""
+    headers = [name.replace("_", " ") for name in names]
+    table = Table("One row per evaluation", headers, rows)
+    return f"The numbers: {part}{count(length, 'evaluation')}", table

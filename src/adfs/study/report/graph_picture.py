@@ -1,0 +1,105 @@
+"""The communication graph as a picture: the shapes of the inline SVG."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial import cKDTree
+
+from adfs.graphs.topology import Topology
+from adfs.study.numbers import count
+from adfs.study.plots.graph_plot import family_of, positions
+from adfs.theory.description import BindingPlace
+
+Points = NDArray[np.float64]
+
+MOST_NODES, MOST_EDGES = 1_000, 6_000  # drawn; a larger picture would be a blot, and large
+MANY_EDGES = 400  # drawn with thin lines
+WIDTH, MARGIN = 420.0, 22.0
+LARGEST, SMALLEST = 13.0, 1.6  # radius of a node
+LABELLED = 8.5  # radius from which a number fits inside
+BEND = 0.1  # of the length of an edge that would cover others
+
+
+@dataclass(frozen=True)
+class GraphPicture:
+    """Shapes in pixels; ``nodes`` is empty for a graph that is too large to be drawn.
+
+    ``edges`` is one SVG path for all edges. ``binding_edge`` holds the two ends of the edge that
+    limits the rate, ``binding_node`` the number of the node whose samples do.
+    """
+
+    name: str
+    caption: str
+    nodes: list[tuple[float, float]]
+    radius: float = 0.0
+    height: float = 0.0
+    edges: str = ""
+    thin: bool = False
+    binding_edge: list[tuple[float, float]] | None = None
+    binding_node: int | None = None
+
+    @property
+    def has_numbers(self) -> bool:
+        """Whether the nodes are large enough for their numbers."""
+        return self.radius >= LABELLED
+
+
+def draw_graph(topology: Topology, binding: BindingPlace | None = None) -> GraphPicture:
+    """The graph, with the edge or node marked that limits the rate."""
+    name = topology.name
+    about = f"{count(topology.n_nodes, 'node')} and {count(topology.n_edges, 'edge')}"
+    if topology.n_nodes > MOST_NODES or topology.n_edges > MOST_EDGES:
+        return GraphPicture(name, f"{name} has {about}: too many to be drawn.", [])
+    points = _scaled(positions(topology))
+    edge = node = None
+    limit = ""
+    if binding is not None and binding.kind == "edge":
+        k, l = topology.edges[binding.number].tolist()
+        edge = points[[k, l]].tolist()
+        limit = f"; the edge between nodes {k} and {l}, marked, limits the rate"
+    elif binding is not None:
+        node = binding.number
+        limit = f"; the samples of node {node}, marked, limit the rate"
+    return GraphPicture(
+        name, f"The graph {name}: {about}{limit}.", points.tolist(), _radius(points),
+        float(points[:, 1].max()) + MARGIN, _edge_path(topology, points),
+        topology.n_edges > MANY_EDGES, edge, node,
+    )  # fmt: skip
+
+
+def _scaled(points: Points) -> Points:
+    """Points in the picture: it is as wide as `WIDTH`, and at most as high."""
+    low, size = points.min(axis=0), np.ptp(points, axis=0)
+    if size.max() <= 0.0:
+        return np.full(points.shape, [WIDTH / 2.0, MARGIN + LARGEST])
+    inside = WIDTH - 2.0 * MARGIN
+    scale = inside / float(size.max())
+    shift = MARGIN + np.array([(inside - size[0] * scale) / 2.0, 0.0])
+    return np.asarray((points - low) * scale + shift)
+
+
+def _radius(points: Points) -> float:
+    """As large as the distances between nodes allow."""
+    if len(points) < 2:
+        return LARGEST
+    nearest = cKDTree(points).query(points, k=2)[0][:, 1]
+    return float(np.clip(0.3 * np.quantile(nearest, 0.1), SMALLEST, LARGEST))
+
+
+def _edge_path(topology: Topology, points: Points) -> str:
+    """All edges as one path, which a browser draws at once.
+
+    An edge that closes a torus would cover the others of its line: it is bent.
+    """
+    starts, ends = points[topology.edges[:, 0]], points[topology.edges[:, 1]]
+    lengths = np.hypot(*(ends - starts).T)
+    bent = np.zeros(len(lengths), dtype=bool)
+    if family_of(topology)[0] == "torus":
+        bent = lengths > 1.5 * lengths.min()
+    normals = (ends - starts)[:, ::-1] * [1.0, -1.0]
+    middles = (starts + ends) / 2 + BEND * bent[:, None] * normals
+    return "".join(
+        f"M{x0:.1f} {y0:.1f}" + (f"Q{x:.1f} {y:.1f} " if bend else "L") + f"{x1:.1f} {y1:.1f}"
+        for (x0, y0), (x, y), (x1, y1), bend in zip(starts, middles, ends, bent, strict=True)
+    )

@@ -1,0 +1,276 @@
+"""A run folder: it says what it holds, keeps what is finished, and is never half written.
+
+::
+
+    config.json        problem, time model, algorithms, seeds, versions, command line
+    runs/*.csv         one trace per run
+    runs/*.json        status, set-up time, parameters, proven rate; written last, with a checksum
+    comparison.json    the optimum with its certificate, tables along every axis, how runs ended
+    table.csv          the tables once more
+    convergence.png    and .pdf, where matplotlib is installed
+
+A run's file name has a digest of everything the run depends on, so the runs of several comparisons
+can be in one folder.
+"""
+
+import csv
+import io
+import json
+import os
+import platform
+import re
+from collections.abc import Sequence
+from dataclasses import asdict
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import adfs
+from adfs.algorithms.base import MethodSetting
+from adfs.engine.stopping import Stopping
+from adfs.engine.trace import COLUMNS, Trace
+from adfs.errors import DataError
+from adfs.problem.finite_sum import Problem
+from adfs.storage import digest, json_bytes, json_value, write_whole
+from adfs.study.comparison import Comparison, RunRecord, to_csv
+from adfs.study.contenders import Contender
+from adfs.study.plots.comparison_plot import AXES, comparison_images
+
+FORMAT = "adfs comparison 2"  # 2: suboptimality is relative to |F*| alone
+PACKAGES = ("numpy", "scipy", "numba")
+DIGITS = 16  # of a digest in a file's name: 64 bits
+FINISHED = ("converged", "max_iter", "time_limit", "diverged")
+CONFIG, SUMMARY, TABLE, PICTURE, RUNS = (
+    "config.json", "comparison.json", "table.csv", "convergence", "runs",
+)  # fmt: skip
+FILES = (CONFIG, SUMMARY, TABLE, f"{PICTURE}.png", f"{PICTURE}.pdf")
+# A folder belongs to one problem under one time model; algorithms, seeds and limits may be added.
+BELONGS_TO = ("problem", "tau", "clock", "delays")
+LIMITS = ("tol", "clock_limit", "time_limit", "max_iter")
+
+
+def describe(
+    problem: Problem,
+    setting: MethodSetting,
+    contenders: Sequence[Contender],
+    seeds: list[int],
+    stopping: Stopping,
+) -> dict[str, Any]:
+    """Everything needed to compute a comparison again, in plain values."""
+    return {
+        "format": FORMAT,
+        "problem": describe_problem(problem),
+        "tau": setting.tau,
+        "clock": setting.clock,
+        "delays": json_value(asdict(setting.delays)),
+        "algorithms": [{"label": each.label, **each._asdict()} for each in contenders],
+        "seeds": seeds,
+        **{name: getattr(stopping, name) for name in LIMITS},
+        **describe_machine(),
+    }
+
+
+def fingerprint(problem: Problem) -> str:
+    """Digest of everything that the problem's solution and the algorithms' steps depend on."""
+    arrays = (
+        *problem.rows, problem.labels, problem.weights, problem.offsets, problem.sigma,
+        problem.topology.edges,
+    )  # fmt: skip
+    parts: list[Any] = [f"{problem.loss.name} {problem.n_features}"]
+    for array in map(np.ascontiguousarray, arrays):
+        memory = array.reshape(-1).view(np.uint8).data  # not copied
+        parts += [f"{array.dtype.str}{array.shape}", memory]
+    return digest(*parts)
+
+
+def describe_problem(problem: Problem) -> dict[str, Any]:
+    """The problem in plain values."""
+    sigma = np.unique(problem.sigma)
+    return {
+        "loss": problem.loss.name,
+        "n_samples": problem.n_samples,
+        "n_features": problem.n_features,
+        "n_nodes": problem.n_nodes,
+        "storage": "dense" if len(problem.rows) == 1 else "sparse",
+        "graph": problem.topology.name,
+        "n_edges": problem.topology.n_edges,
+        "sigma": float(sigma[0]) if len(sigma) == 1 else problem.sigma.tolist(),
+        "fingerprint": fingerprint(problem),
+    }
+
+
+def describe_machine() -> dict[str, Any]:
+    """Versions and the machine: without them wall times mean nothing."""
+    versions = {"python": platform.python_version(), "adfs": adfs.__version__}
+    versions.update({name: metadata.version(name) for name in PACKAGES})
+    return {"versions": versions, "cpu": _cpu(), "cores": os.cpu_count() or 1,
+            "platform": platform.platform()}  # fmt: skip
+
+
+def _cpu() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        lines = []
+    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or platform.machine()
+
+
+def run_identity(
+    config: dict[str, Any], contender: Contender, seed: int, stopping: Stopping
+) -> dict[str, Any]:
+    """Everything that a run depends on; limits as they were in force."""
+    return {
+        "problem": config["problem"]["fingerprint"],
+        "algorithm": contender.algorithm,
+        "rule": contender.rule,
+        "seed": seed,
+        **{name: config[name] for name in ("tau", "clock", "delays")},
+        **{name: getattr(stopping, name) for name in LIMITS},
+        "adfs": config["versions"]["adfs"],
+    }
+
+
+def run_digest(identity: dict[str, Any]) -> str:
+    """A short name for an identity."""
+    return digest(json.dumps(identity, sort_keys=True))[:DIGITS]
+
+
+class RunFolder:
+    """A folder for a comparison: new, without files of these names, or of the same problem."""
+
+    def __init__(self, path: str | os.PathLike[str], config: dict[str, Any]) -> None:
+        self.path = Path(path)
+        found = check_place(path)
+        for name in BELONGS_TO if found else ():
+            kept, wanted = found.get(name), config[name]
+            if name == "problem":
+                kept = kept.get("fingerprint") if isinstance(kept, dict) else None
+                wanted = wanted["fingerprint"]
+            if kept != wanted:
+                raise DataError(
+                    f"{path} holds a comparison with another {name}; choose another folder."
+                )
+
+    def open(self, config: dict[str, Any]) -> None:
+        """Make the folder and write what it is going to hold."""
+        try:
+            (self.path / RUNS).mkdir(parents=True, exist_ok=True)
+            write_whole(self.path / CONFIG, json_bytes(config))
+        except OSError as error:
+            raise _unusable(self.path, error) from None
+
+    def place(self, label: str, identity: dict[str, Any]) -> Path:
+        """The file of a run's trace; its summary has the same name with suffix .json."""
+        name = re.sub(r"[^A-Za-z0-9._-]", "_", f"{label}-seed{identity['seed']}").lstrip(".")
+        return self.path / RUNS / f"{name}-{run_digest(identity)}.csv"
+
+    def load(self, label: str, identity: dict[str, Any]) -> RunRecord | None:
+        """The run if it is here, finished and undamaged; otherwise None."""
+        place = self.place(label, identity)
+        # Whatever is wrong with a file, the run is computed again.
+        try:
+            content = place.read_bytes()
+            summary = json.loads(place.with_suffix(".json").read_bytes())
+            record = summary["record"]
+            if summary != _summary_of(record, identity, content):
+                return None
+            if record["status"] not in FINISHED:
+                return None
+            return RunRecord(**record, trace=_read_trace(content), reused=True)
+        except (OSError, ValueError, LookupError, TypeError, RecursionError):
+            return None
+
+    def save(self, record: RunRecord, identity: dict[str, Any]) -> None:
+        """Keep a finished run: the trace first, then the summary with its checksum."""
+        place = self.place(record.label, identity)
+        record.trace.to_csv(place)
+        kept = {**vars(record)}
+        del kept["trace"], kept["reused"]
+        summary = _summary_of(kept, identity, place.read_bytes())
+        write_whole(place.with_suffix(".json"), json_bytes(summary))
+
+    def finish(self, comparison: Comparison, axis: str) -> list[str]:
+        """Write summary, table and pictures; return what could not be written, as sentences."""
+        tables = [comparison.table(axis=name) for name in AXES]
+        contents = {
+            CONFIG: json_bytes(comparison.config),
+            SUMMARY: json_bytes(comparison.to_dict()),
+            TABLE: to_csv(tables),
+        }
+        for kind, content in comparison_images(comparison, axis, comparison.config["tol"]).items():
+            contents[f"{PICTURE}.{kind}"] = content
+        failures = []
+        for name, content in contents.items():
+            try:
+                write_whole(self.path / name, content)
+            except OSError as error:
+                failures.append(unwritten(self.path / name, error))
+        return failures
+
+
+def check_place(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """The config of a comparison that is there, if any; files of others raise an error."""
+    folder = Path(path)
+    try:
+        if not os.fspath(path) or (folder.exists() and not folder.is_dir()):
+            raise DataError(f"{os.fspath(path)!r} must name a folder; choose another.")
+        there = [name for name in FILES if (folder / name).exists()]
+    except OSError as error:
+        raise _unusable(path, error) from None
+    if not there:
+        return {}
+    if CONFIG not in there:
+        raise DataError(
+            f"{path} holds {there[0]} but no {CONFIG}, so it is not a folder of `compare`; choose "
+            "another, or remove that file."
+        )
+    return _read_config(folder / CONFIG)
+
+
+def _unusable(path: str | os.PathLike[str], error: OSError) -> DataError:
+    return DataError(
+        f"{path} must be a folder for results, but cannot be used: {error.strerror}; choose "
+        "another."
+    )
+
+
+def unwritten(path: Path, error: OSError) -> str:
+    """The message for a file that could not be written."""
+    return f"{path} could not be written: {error.strerror or error}; what was there is intact."
+
+
+def _read_config(path: Path) -> dict[str, Any]:
+    try:
+        config = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        config = None
+    if not isinstance(config, dict) or config.get("format") != FORMAT:
+        raise DataError(
+            f"{path} was not written by `compare` ({FORMAT}), or is damaged; choose another "
+            "folder, or remove that file and the ones beside it."
+        )
+    return config
+
+
+def _summary_of(record: dict[str, Any], identity: dict[str, Any], content: bytes) -> dict[str, Any]:
+    """What is written beside a trace; its checksum covers the trace and the rest of itself."""
+    summary = {"format": FORMAT, "identity": identity, "record": record}
+    return {**summary, "checksum": digest(json.dumps(summary, sort_keys=True), content)}
+
+
+def _read_trace(content: bytes) -> Trace:
+    rows = list(csv.reader(io.StringIO(content.decode(), newline="")))
+    if tuple(rows[0]) != COLUMNS or len(rows) < 2:
+        raise ValueError("not a trace")
+    trace = Trace()
+    for row in rows[1:]:
+        # Whole numbers have no point; what is not known is empty.
+        values = (
+            None if not text else int(text) if text.lstrip("-").isdigit() else float(text)
+            for text in row
+        )  # fmt: skip
+        trace.append(**dict(zip(COLUMNS, values, strict=True)))
+    return trace

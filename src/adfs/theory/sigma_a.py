@@ -1,0 +1,124 @@
+"""``sigma_A``, the strong convexity of the dual problem, from n x n algebra.
+
+The m virtual nodes of node ``i`` act as one of mass ``S_i = sum_j L_ij``, because
+``mu_ij^2 / L_ij = alpha_i`` for all of them. An eigenvalue ``lambda < min alpha`` of the augmented
+Laplacian then belongs to
+
+    Lap a = lambda D(lambda) a,    D_i(lambda) = sigma_i + S_i alpha_i / (alpha_i - lambda),
+
+and ``sigma_A`` is the smallest positive such eigenvalue, or the least ``alpha_i`` of a node with
+two samples or more (their difference is an eigenvector).
+
+Projector form: a dual variable of sample ``j`` lives in ``span(x_ij)``, so ``S_i`` becomes the
+matrix ``B_i = sum_j L_ij P_ij`` and ``D_i`` a block. Since ``B_i <= lambda_max(B_i) I``, the scalar
+equation with mass ``lambda_max(B_i)`` has the smaller root: a lower bound, valid for every d at the
+price of the n x n problem.
+"""
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from adfs.graphs.topology import Topology
+
+Vector = NDArray[np.float64]
+
+EDGE_MU2 = 0.5  # mu_kl^2 on communication edges; the algorithm is invariant to it
+DENSE_LIMIT = 150  # nodes: beyond, sparse graphs take less time by Lanczos
+BOUND_LIMIT = 3000  # beyond, for graphs too dense to factorise, the closed bound serves
+SAFETY = 1.0 - 1e-9  # sigma_A may be too small, never too large
+ROUNDING = 10.0 * np.finfo(np.float64).eps  # an eigenvalue's error, relative to the matrix's norm
+
+
+def sigma_a(
+    topology: Topology, sigma: Vector, masses: Vector, alpha: Vector, counts: NDArray[np.int64]
+) -> float:
+    """``sigma_A`` of the augmented graph with the given masses (see the module's text)."""
+    if topology.n_nodes == 1:
+        return float(alpha[0])
+    limit = float(np.min(alpha[counts >= 2], initial=np.inf))
+    n, sparse = topology.n_nodes, topology.n_edges <= 4 * topology.n_nodes
+    if n > DENSE_LIMIT and sparse:
+        return min(limit, _sparse_root(topology, sigma, masses, alpha))
+    if n > BOUND_LIMIT:
+        return min(limit, root_bound(topology, sigma, masses, alpha))
+    return min(limit, _dense_root(topology, sigma, masses, alpha))
+
+
+def root_bound(topology: Topology, sigma: Vector, masses: Vector, alpha: Vector) -> float:
+    """Lower bound on the smallest root: ``lambda max_i D_i(lambda) = lambda_min(Lap)``.
+
+    Exact when all nodes are alike. Solved by bisection below the least ``alpha``.
+    """
+    target = EDGE_MU2 * topology.spectrum.lambda_min
+    heaviest_centre, loaded = float(np.max(sigma)), masses > 0.0
+    sigma, alpha, masses = sigma[loaded], alpha[loaded], masses[loaded]
+    low, high = 0.0, min(float(np.min(alpha)), target / heaviest_centre)
+    for _ in range(200):
+        middle = 0.5 * (low + high)
+        if middle in (low, high):
+            break
+        heaviest = max(heaviest_centre, (sigma + masses * alpha / (alpha - middle)).max())
+        if middle * heaviest < target:
+            low = middle
+        else:
+            high = middle
+    return low * SAFETY
+
+
+def _quotient(topology: Topology, sigma: Vector, masses: Vector, alpha: Vector) -> "sp.csc_matrix":
+    """The scaled Laplacian of centres and merged virtual nodes, entry by entry.
+
+    A node whose samples are all zero has mass 0 and no virtual node.
+    """
+    root = np.sqrt(sigma)
+    laplacian = EDGE_MU2 * topology.laplacian()
+    centre = sp.diags(1.0 / root) @ laplacian @ sp.diags(1.0 / root)
+    centre = centre + sp.diags(alpha * masses / sigma)
+    loaded, links = _links(sigma, masses, alpha)
+    link = sp.csr_matrix(
+        (links, (loaded, np.arange(len(loaded)))), shape=(topology.n_nodes, len(loaded))
+    )
+    return sp.csc_matrix(sp.bmat([[centre, link], [link.T, sp.diags(alpha[loaded])]]))
+
+
+def _dense_quotient(topology: Topology, sigma: Vector, masses: Vector, alpha: Vector) -> Vector:
+    """The same as an array: `tuned` asks for some eighty of them, and blocks of SciPy are slow."""
+    n, inverse = topology.n_nodes, 1.0 / np.sqrt(sigma)
+    loaded, links = _links(sigma, masses, alpha)
+    virtual = n + np.arange(len(loaded))
+    matrix = np.zeros((n + len(loaded), n + len(loaded)))
+    matrix[:n, :n] = inverse[:, None] * (EDGE_MU2 * topology.laplacian().toarray()) * inverse
+    matrix[range(n), range(n)] += alpha * masses / sigma
+    matrix[loaded, virtual] = matrix[virtual, loaded] = links
+    matrix[virtual, virtual] = alpha[loaded]
+    return matrix
+
+
+def _links(sigma: Vector, masses: Vector, alpha: Vector) -> "tuple[NDArray[np.int64], Vector]":
+    """Nodes with a virtual node, and the entries between the two."""
+    loaded = np.flatnonzero(masses > 0.0)
+    return loaded, -alpha[loaded] * np.sqrt(masses[loaded] / sigma[loaded])
+
+
+def _dense_root(topology: Topology, sigma: Vector, masses: Vector, alpha: Vector) -> float:
+    from scipy.linalg import eigh
+
+    matrix = _dense_quotient(topology, sigma, masses, alpha)
+    values = eigh(matrix, eigvals_only=True, subset_by_index=[1, 1])
+    safe = float(values[0]) * SAFETY - ROUNDING * float(np.max(abs(matrix).sum(axis=0)))
+    return max(safe, root_bound(topology, sigma, masses, alpha))
+
+
+def _sparse_root(topology: Topology, sigma: Vector, masses: Vector, alpha: Vector) -> float:
+    """Second smallest eigenvalue by Lanczos with shift and invert just below zero."""
+    from scipy.sparse.linalg import eigsh
+
+    bound = root_bound(topology, sigma, masses, alpha)
+    matrix = _quotient(topology, sigma, masses, alpha)
+    start = np.linspace(1.0, 2.0, matrix.shape[0])
+    values = eigsh(
+        matrix, k=2, sigma=-0.5 * bound, which="LM", v0=start, return_eigenvectors=False, tol=1e-11
+    )
+    safe = float(np.max(values)) * SAFETY - ROUNDING * float(np.max(abs(matrix).sum(axis=0)))
+    return max(safe, bound)

@@ -1,0 +1,1 @@
+"""Helpers of the tests: problems, runs, oracles of files, processes."""

@@ -1,0 +1,92 @@
+"""Runs whose every bit is compared between engines: small, with a few readings each."""
+
+import json
+
+import numpy as np
+import scipy.sparse as sp
+
+import adfs
+from adfs.engine.stopping import Stopping
+from support.ranks import GRAPHS, Case, all_cases, make_shards_of, shard_of
+
+CASES = all_cases(GRAPHS)
+METHODS = ("msda", "ssda", "esdacd", "dsba", "katyusha", "l-katyusha", "newton", "lbfgs")
+ROUNDS = [
+    Case(loss, layout, "shared", n_nodes, algorithm=name)
+    for name in METHODS
+    for loss in ("logistic", "squared")
+    for layout in ("dense", "csr")
+    for n_nodes in (1, 4, 9)
+]
+WIDE = Case("logistic", "wide", "shared", 2, "path:2", 1_000_000)
+TINY = Case("logistic", "dense", "shared", 2, "path:2")
+
+
+def shards_of(case):
+    """Shards and problem of a case; `WIDE` has as many columns as a buffer of MPI never has."""
+    if case.layout != "wide":
+        return make_shards_of(case)
+    generator = np.random.default_rng(case.seed)
+    rows, d = 6, case.n_features
+    shards = []
+    for node in range(case.n_nodes):
+        columns = generator.integers(d, size=(rows, 4))
+        columns[:, 0] = (0, d // 3, d // 2, d - 2, d - 1, node)
+        entries = generator.standard_normal(columns.size)
+        X = sp.csr_matrix((entries, columns.ravel(), 4 * np.arange(rows + 1)), (rows, d))
+        shards.append((X, np.resize([-1.0, 1.0], rows), np.ones(rows)))
+    topology = adfs.Topology.parse(case.graph)
+    problem = adfs.Problem(shards, case.loss, sigma=0.3, topology=topology)
+    return [shard_of(problem, node) for node in range(case.n_nodes)], problem
+
+
+def limits(case):
+    """A third ends after some events; a third, read often, at a tolerance; a third by default."""
+    if case == WIDE:
+        return Stopping(1e-300, 300), 100
+    if case == TINY:
+        return Stopping(1e-300, 200), 50
+    kind = case.seed // 2 % 3
+    if case.algorithm != "auto":
+        short = case.algorithm in ("newton", "lbfgs")
+        return (
+            (Stopping(1e-300, 9 if short else 150), 4 if short else 40) if kind == 0
+            else (Stopping(1e-9, 5_000), None)
+        )  # fmt: skip
+    if kind == 0:
+        return Stopping(1e-300, 3_000), 700
+    tol = (1e-3, 1e-4) if case.loss == "hinge" else (1e-5, 1e-10)
+    return (Stopping(tol[0], 60_000), 150) if kind == 1 else (Stopping(tol[1], 60_000), None)
+
+
+def locally(case):
+    """The local engine's run."""
+    stopping, every = limits(case)
+    setting = case.setting
+    return adfs.solve(
+        shards_of(case)[1], case.algorithm, tol=stopping.tol, max_iter=stopping.max_iter,
+        tau=setting.tau, clock=setting.clock, parameters=setting.rule, seed=setting.seed,
+        schedule=setting.schedule, evaluate_every=every,
+    )  # fmt: skip
+
+
+def bits_of(result):
+    """What two engines must agree on, as arrays: all of it but the seconds."""
+    columns = result.trace.to_dict()
+    del columns["wall_time"]
+    words = {"status": result.status, "algorithm": result.algorithm, "trace": columns}
+    return {
+        "theta": result.theta, "thetas": result.thetas,
+        "numbers": np.array([result.objective, result.duality_gap, result.rho]),
+        "words": np.array(json.dumps(words)),
+    }  # fmt: skip
+
+
+def differences(found, expected):
+    """Names of what is not the same to the bit."""
+    assert found.keys() == expected.keys()
+    return [
+        name for name in found
+        if (found[name].dtype, found[name].shape) != (expected[name].dtype, expected[name].shape)
+        or found[name].tobytes() != expected[name].tobytes()
+    ]  # fmt: skip
