@@ -190,8 +190,9 @@ class _Basis:
         half = self.root[:, None] * self.vectors
         with one_blas_thread():
             product = (half * p) @ half.T
-            large = np.linalg.eigvalsh(product / np.sqrt(np.outer(sigma, sigma)))
-            small = np.linalg.eigvalsh(product / np.sqrt(np.outer(smooth, smooth)))
+            # Roots before products: the square of a sigma of 1e160 overflows.
+            large = np.linalg.eigvalsh(product / np.outer(np.sqrt(sigma), np.sqrt(sigma)))
+            small = np.linalg.eigvalsh(product / np.outer(np.sqrt(smooth), np.sqrt(smooth)))
         slack = ROUNDING * len(sigma)
         least, _ = interval(self.low, self.high, rounds)  # type: ignore[no-untyped-call]
         bound = least * float(np.min(self.root**2 / smooth))
