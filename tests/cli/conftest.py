@@ -77,7 +77,18 @@ class Terminal:
 
 @pytest.fixture
 def terminal():
-    return Terminal
+    """Starts a `Terminal`; a test that fails leaves no process behind."""
+    started = []
+
+    def start(*arguments, **options):
+        started.append(Terminal(*arguments, **options))
+        return started[-1]
+
+    yield start
+    for each in started:
+        if each.process.poll() is None:
+            each.process.kill()
+            each.process.wait()
 
 
 @pytest.fixture
