@@ -4,34 +4,26 @@ Figure 3 has decentralized methods. Figure 4 has ADFS beside Katyusha with mini-
 all-reduce, at small and large delays.
 """
 
-import functools
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from adfs.data.partition import partition
 from adfs.graphs.topology import Topology
-from adfs.problem.finite_sum import Problem
-from adfs.study.comparison import ACCURACIES, Comparison
+from adfs.study.comparison import ACCURACIES
 from adfs.study.contenders import CLOCK_LIMIT_FACTOR
 from adfs.study.numbers import listing
-from adfs.study.paper.bounded_times import JUDGED, AtLeast, Times, every
-from adfs.study.paper.paper_report import (
-    Claim,
-    Picture,
-    Report,
-    ResultTable,
-    Rows,
-    TableCell,
-    verdict,
-)
-from adfs.study.paper.samples import Pool, covtype, higgs
-from adfs.study.paper.study_context import StudyContext
+from adfs.study.paper import FIGURE_3, FIGURE_4, Panel
+from adfs.study.paper.claims import JUDGED, UNKNOWN, AtLeast, Claim, Times, every, judge
+from adfs.study.paper.paper_report import Picture, Report, ResultTable, Rows
+from adfs.study.paper.study_context import Pool, StudyContext
 from adfs.study.plots.comparison_plot import draw_comparison
 
-TOL = 1e-8
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+M, SIGMA, TOL = 10_000, 1.0, 1e-8
 ADFS, PAPER = "adfs", "adfs:paper"  # tuned, and what the paper ran
-BALANCED = "adfs:balanced"  # at tau = 50 the paper takes tau p_comm = p_comp
+BALANCED = "adfs:balanced"
 BATCH = "katyusha:theory"  # the paper's batch, 1 + diameter tau samples per node
 SECOND_ORDER = ("newton", "lbfgs")  # not in the paper
 DECENTRALIZED = (
@@ -43,33 +35,21 @@ SIMILAR, LARGE_MARGIN, SIGNIFICANT = 2.0, 2.0, 1.5
 ORDER = "to 1e-6, or else to the strictest accuracy in the table that one of the two reached"
 
 
-@dataclass(frozen=True)
-class Panel:
-    """What is run, and what is claimed; sizes are the paper's unless the study is quick."""
-
-    name: str
-    title: str
-    pool: Callable[[], Pool]
-    side: int
-    tau: float
-    contenders: tuple[str, ...]
-    claims: tuple[Callable[[Times], Claim], ...]
-    m: int = 10_000
-    sigma: float = 1.0
-
-
-def run_panel(panel: Panel, context: StudyContext) -> tuple[Comparison, list[str]]:
-    """The comparison, and sentences that describe its setting."""
-    side, m = (min(panel.side, 4), 150) if context.quick else (panel.side, panel.m)
-    pool, topology = panel.pool(), Topology.grid(side, side)
-    shards = partition(pool.X, pool.y, topology.n_nodes, how="draw", m=m, seed=0)
-    problem = Problem(shards, "logistic", panel.sigma, topology)
+def run_panel(
+    panel: Panel, contenders: Sequence[str], pool: Pool, context: StudyContext
+) -> tuple[Times, list[str]]:
+    """The times, and sentences that describe their setting; sizes are the paper's unless quick."""
+    side, m = math.isqrt(panel.n_nodes), M
+    if context.quick:
+        side, m = min(side, 4), 150
+    topology = Topology.grid(side, side)
+    problem = pool.problem(topology, m, SIGMA)
     label = "quick" if context.quick else "full"
-    found = context.compare(problem, panel.contenders, label, tol=TOL, tau=panel.tau)
+    found = context.compare(problem, contenders, label, tol=TOL, tau=panel.tau)
     conditioning = problem.conditioning
-    return found, [
+    return Times(found), [
         f"Logistic regression on {pool.source}: {m:,} drawn for each of {problem.n_nodes} nodes "
-        f"(overlap allowed), sigma = {panel.sigma:g}, {topology.name}, tau = {panel.tau:g}, "
+        f"(overlap allowed), sigma = {SIGMA:g}, {topology.name}, tau = {panel.tau:g}, "
         "non-blocking clock.",
         f"kappa_s = {conditioning.kappa_s:.4g}, kappa_b = {conditioning.kappa_b():.4g}, "
         f"gamma = {topology.spectrum.gamma:.3g}, diameter {topology.diameter}.",
@@ -80,69 +60,49 @@ def run_panel(panel: Panel, context: StudyContext) -> tuple[Comparison, list[str
     ]
 
 
-def reproduce_panel(panel: Panel, context: StudyContext) -> Report:
-    """Run a panel and judge it."""
-    found, setting = run_panel(panel, context)
-    times = Times(found)
+def reproduce(context: StudyContext) -> Report:
+    """Run the panel that has the study's name, and judge it."""
+    name, panel = context.name, (FIGURE_3 | FIGURE_4)[context.name]
+    contenders: tuple[str, ...] = DECENTRALIZED
+    if name in FIGURE_4:
+        # With large delays the paper takes tau p_comm = p_comp.
+        contenders = (ADFS, BALANCED if panel.tau > 5.0 else PAPER, *WITH_KATYUSHA)
+    times, setting = run_panel(panel, contenders, Pool.load(panel.data), context)
 
-    def draw(figure: Any) -> None:
-        axes = draw_comparison(found, figure.add_subplot(), tol=TOL)
-        axes.set_title(f"{panel.name}: {panel.title}", loc="left", fontsize=10)
+    def draw(figure: "Figure") -> None:
+        axes = draw_comparison(times.comparison, figure.add_subplot(), tol=TOL)
+        axes.set_title(f"{name}: {panel.title}", loc="left", fontsize=10)
 
+    claims = [claim(times) for claim in CLAIMS[name]]
+    pictures = [Picture(name, (9.0, 5.0), draw)] if times.labels else []
     return Report(
-        panel.name, panel.title, setting, [claim(times) for claim in panel.claims],
-        [times_table(times)], remarks_on(times),
-        [Picture(panel.name, (9.0, 5.0), draw)] if found.records else [],
+        name, panel.title, setting, claims, [times_table(times)], remarks_on(times), pictures,
         context.quick, context.interrupted,
     )  # fmt: skip
 
 
 def times_table(times: Times) -> ResultTable:
     """Time to each accuracy, and at 1e-6 the multiple of ADFS's."""
-    found = times.comparison
-    rows: Rows = [
-        (label, *(cell_of(found, label, accuracy) for accuracy in ACCURACIES),
-         times.multiple(label, ADFS).known)
-        for label in found.labels
-    ]  # fmt: skip
+    rows: Rows = []
+    for label in times.labels:
+        cells = [times.cell(label, accuracy) for accuracy in ACCURACIES]
+        rows.append((label, *cells, times.multiple(label, ADFS).known))
     headers = ("algorithm", *(f"{accuracy:.0e}" for accuracy in ACCURACIES), f"x {ADFS}")
     title = f"Idealized time to an accuracy; the last column is at {JUDGED:g}."
     return ResultTable("times", title, headers, rows)
 
 
-def cell_of(comparison: Comparison, label: str, accuracy: float) -> TableCell:
-    """A time, or why there is none."""
-    if label not in comparison.labels:
-        return None
-    if comparison.refusal(accuracy) is not None:
-        return "n/a"
-    found = comparison.time_to(label, accuracy)
-    if found is not None:
-        return found
-    statuses = {record.status for record in comparison.runs(label)}
-    if statuses == {"diverged"}:
-        return "diverged"
-    return f"> {CLOCK_LIMIT_FACTOR:g}x" if statuses == {"time_limit"} else None
-
-
 def remarks_on(times: Times) -> list[str]:
     """How the second-order methods and the paper's parameters of ADFS compare."""
-    texts = {name: f"{name} over an all-reduce takes {{}} as long as ADFS, tuned."
-             for name in SECOND_ORDER}  # fmt: skip
-    for label in times.comparison.labels:
+    texts = {
+        name: f"{name} over an all-reduce takes {{}} as long as ADFS, tuned."
+        for name in SECOND_ORDER
+    }
+    for label in times.labels:
         if label.startswith(f"{ADFS}:"):
             texts[label] = f"With the paper's parameters ({label}) ADFS takes {{}} as long."
-    multiples = {label: times.multiple(label, ADFS) for label in texts}
-    return [
-        text.format(multiples[label])
-        for label, text in texts.items()
-        if multiples[label].value is not None
-    ]
-
-
-def others(labels: Sequence[str], *algorithms: str) -> list[str]:
-    """Labels of none of the algorithms (``adfs`` and ``adfs:paper`` are one)."""
-    return [each for each in labels if each.partition(":")[0] not in algorithms]
+    found = [(text, times.multiple(label, ADFS)) for label, text in texts.items()]
+    return [text.format(multiple) for text, multiple in found if multiple != UNKNOWN]
 
 
 def against_adfs(times: Times, label: str) -> AtLeast:
@@ -150,31 +110,10 @@ def against_adfs(times: Times, label: str) -> AtLeast:
     return times.multiple(label, PAPER if ":" in label else ADFS)
 
 
-def _rivals(times: Times) -> list[str]:
-    return others(times.comparison.labels, ADFS, "point-saga", *SECOND_ORDER)
-
-
-def _similar_to_point_saga(times: Times) -> Claim:
-    cases = [times.multiple("point-saga", each) for each in (PAPER, ADFS)]
-    return Claim(
-        "on a small network (n = 4) ADFS and Point-SAGA have similar rates.",
-        f"at n = {times.n_nodes} Point-SAGA takes {cases[0]} as long to 1e-6 as ADFS with the "
-        f"paper's parameters, {cases[1]} as long as with tuned ones (similar: within a factor "
-        f"{SIMILAR:g}).",
-        verdict(each.within(SIMILAR) for each in cases),
-    )
-
-
-def _far_ahead(times: Times) -> Claim:
-    multiples = {label: against_adfs(times, label) for label in _rivals(times)}
-    listed = listing([f"{label} {each}" for label, each in multiples.items()]) or "nothing"
-    return Claim(
-        "at n = 100 ADFS outperforms every other decentralized method by a large margin.",
-        f"at n = {times.n_nodes} they take, as multiples of ADFS's time to 1e-6: "
-        f"{listed} (large: at least {LARGE_MARGIN:g} times; those with a rule "
-        f"named are compared with {PAPER}, the others with tuned ADFS).",
-        verdict(each.at_least(LARGE_MARGIN) for each in multiples.values()),
-    )
+def _rivals(times: Times, *left_out: str) -> list[str]:
+    """Labels of other methods on many nodes in the paper (``dsba`` and ``dsba:paper`` are one)."""
+    none = (ADFS, "point-saga", *SECOND_ORDER, *left_out)
+    return [label for label in times.labels if label.partition(":")[0] not in none]
 
 
 def _before_and_after(times: Times, label: str, rivals: list[str]) -> str:
@@ -189,87 +128,95 @@ def _before_and_after(times: Times, label: str, rivals: list[str]) -> str:
     return "; ".join(parts) or "no other ran"
 
 
+def _similar_to_point_saga(times: Times) -> Claim:
+    cases = [times.multiple("point-saga", each) for each in (PAPER, ADFS)]
+    return judge(
+        "on a small network (n = 4) ADFS and Point-SAGA have similar rates.",
+        f"at n = {times.n_nodes} Point-SAGA takes {cases[0]} as long to 1e-6 as ADFS with the "
+        f"paper's parameters, {cases[1]} as long as with tuned ones (similar: within a factor "
+        f"{SIMILAR:g}).",
+        [each.within(SIMILAR) for each in cases],
+    )
+
+
+def _far_ahead(times: Times) -> Claim:
+    multiples = {label: against_adfs(times, label) for label in _rivals(times)}
+    listed = listing([f"{label} {each}" for label, each in multiples.items()])
+    return judge(
+        "at n = 100 ADFS outperforms every other decentralized method by a large margin.",
+        f"at n = {times.n_nodes} they take, as multiples of ADFS's time to 1e-6: "
+        f"{listed} (large: at least {LARGE_MARGIN:g} times; those with a rule "
+        f"named are compared with {PAPER}, the others with tuned ADFS).",
+        [each.at_least(LARGE_MARGIN) for each in multiples.values()],
+    )
+
+
 def _slowest(times: Times) -> Claim:
     rivals = _rivals(times)
-    return Claim(
+    return judge(
         "at n = 100 Point-SAGA is the slowest, with 100 times less computing power.",
         f"at n = {times.n_nodes} it takes {against_adfs(times, 'point-saga')} as long as ADFS; "
         f"{_before_and_after(times, 'point-saga', rivals)} ({ORDER}).",
-        verdict([every(times.later("point-saga", label) for label in rivals)]),
+        [every(times.later("point-saga", label) for label in rivals)],
     )
 
 
 def _msda_does_well(times: Times) -> Claim:
-    rivals = [*others(_rivals(times), "msda", "ssda"), "point-saga"]
-    return Claim(
+    rivals = [*_rivals(times, "msda", "ssda"), "point-saga"]
+    return judge(
         "on Covtype MSDA performs quite well thanks to its network scaling.",
         f"MSDA takes {against_adfs(times, 'msda')} as long as ADFS; of the others that are not "
         f"ADFS {_before_and_after(times, 'msda', rivals)} ({ORDER}; quite well: before these).",
-        verdict(times.later(label, "msda") for label in rivals),
+        [times.later(label, "msda") for label in rivals],
     )
 
 
-def _katyusha_over(times: Times, adfs: str) -> str:
+def _beside_katyusha(times: Times, paper: str, adfs: str, cases: list[bool | None]) -> Claim:
     """Katyusha over ADFS, first with the paper's parameters, then both tuned."""
-    return (
+    counted = f" (comparable: within a factor {SIMILAR:g})" if "comparable" in paper else ""
+    return judge(
+        paper,
         f"at n = {times.n_nodes} Katyusha takes {times.multiple(BATCH, adfs)} as long to 1e-6 as "
         f"ADFS where both have the paper's parameters, {times.multiple('katyusha', ADFS)} as long "
-        "where both are tuned"
+        f"where both are tuned{counted}.",
+        cases,
     )
 
 
 def _comparable(times: Times) -> Claim:
-    cases = (times.multiple(BATCH, PAPER), times.multiple("katyusha", ADFS))
-    return Claim(
-        "Katyusha and ADFS have comparable rates when tau = 5.",
-        f"{_katyusha_over(times, PAPER)} (comparable: within a factor {SIMILAR:g}).",
-        verdict(each.within(SIMILAR) for each in cases),
-    )
+    multiples = (times.multiple(BATCH, PAPER), times.multiple("katyusha", ADFS))
+    cases = [each.within(SIMILAR) for each in multiples]
+    paper = "Katyusha and ADFS have comparable rates when tau = 5."
+    return _beside_katyusha(times, paper, PAPER, cases)
 
 
 def _slower_than_katyusha(times: Times) -> Claim:
-    return Claim(
-        "on Higgs ADFS is slower than Katyusha when tau = 5.",
-        f"{_katyusha_over(times, PAPER)}.",
-        verdict([times.later(PAPER, BATCH), times.later(ADFS, "katyusha")]),
-    )
+    cases = [times.later(PAPER, BATCH), times.later(ADFS, "katyusha")]
+    paper = "on Higgs ADFS is slower than Katyusha when tau = 5."
+    return _beside_katyusha(times, paper, PAPER, cases)
 
 
 def _faster_than_katyusha(times: Times) -> Claim:
-    return Claim(
-        "on Higgs ADFS outperforms Katyusha when delays are big (tau = 50).",
-        f"{_katyusha_over(times, BALANCED)}.",
-        verdict([times.later(BATCH, BALANCED), times.later("katyusha", ADFS)]),
-    )
+    cases = [times.later(BATCH, BALANCED), times.later("katyusha", ADFS)]
+    paper = "on Higgs ADFS outperforms Katyusha when delays are big (tau = 50)."
+    return _beside_katyusha(times, paper, BALANCED, cases)
 
 
 def _katyusha_before_msda(times: Times) -> Claim:
     cases = [times.multiple("msda", each) for each in (BATCH, "katyusha")]
-    return Claim(
+    return judge(
         "at tau = 50 Katyusha is still significantly faster than MSDA.",
         f"MSDA takes {cases[0]} as long as Katyusha with the paper's batch, {cases[1]} as long as "
         f"tuned Katyusha (significantly: at least {SIGNIFICANT:g} times).",
-        verdict(each.at_least(SIGNIFICANT) for each in cases),
+        [each.at_least(SIGNIFICANT) for each in cases],
     )
 
 
-PANELS = {
-    panel.name: panel
-    for panel in (
-        Panel("figure-3a", "Higgs, n = 4, tau = 5", higgs, 2, 5.0, DECENTRALIZED,
-              (_similar_to_point_saga,)),
-        Panel("figure-3b", "Higgs, n = 100, tau = 5", higgs, 10, 5.0, DECENTRALIZED,
-              (_far_ahead, _slowest)),
-        Panel("figure-3c", "Covtype, n = 100, tau = 5", covtype, 10, 5.0, DECENTRALIZED,
-              (_far_ahead, _slowest, _msda_does_well)),
-        Panel("figure-4a", "Higgs, n = 100, tau = 5", higgs, 10, 5.0,
-              (ADFS, PAPER, *WITH_KATYUSHA), (_comparable, _slower_than_katyusha)),
-        Panel("figure-4b", "Covtype, n = 100, tau = 5", covtype, 10, 5.0,
-              (ADFS, PAPER, *WITH_KATYUSHA), (_comparable,)),
-        Panel("figure-4c", "Higgs, n = 100, tau = 50", higgs, 10, 50.0,
-              (ADFS, BALANCED, *WITH_KATYUSHA), (_faster_than_katyusha, _katyusha_before_msda)),
-    )
-}  # fmt: skip
-figure_3a, figure_3b, figure_3c, figure_4a, figure_4b, figure_4c = (
-    functools.partial(reproduce_panel, panel) for panel in PANELS.values()
-)
+CLAIMS = {
+    "figure-3a": (_similar_to_point_saga,),
+    "figure-3b": (_far_ahead, _slowest),
+    "figure-3c": (_far_ahead, _slowest, _msda_does_well),
+    "figure-4a": (_comparable, _slower_than_katyusha),
+    "figure-4b": (_comparable,),
+    "figure-4c": (_faster_than_katyusha, _katyusha_before_msda),
+}
