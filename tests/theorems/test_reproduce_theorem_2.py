@@ -88,7 +88,7 @@ def test_outside_the_hypotheses_no_constant_is_enough(report):
 
 
 def test_the_verdict_follows_the_numbers():
-    cases = theorem_2.measure("ring:4", 0.5, theorem_2.TAUS, 5, 10, range(1))
+    cases = theorem_2.measure("ring:4", 0.5, theorem_2.TAUS, 5, 10, 1)
     worse = [case._replace(constants=(1.0, 1.0, 30.0)) for case in cases]
     good, bad, mixed = (theorem_2.main_claims(each) for each in (cases, worse, cases + worse))
     assert [claims[0].holds for claims in (good, bad, mixed)] == ["yes", "no", "partly"]

@@ -8,11 +8,11 @@ import signal
 import pytest
 
 import adfs
-from adfs.study.paper import scaling, table_1
+from adfs.study.paper import StudyCase, scaling, table_1
 from adfs.study.paper.claims import UNKNOWN, AtLeast
 from adfs.study.paper.scaling import FAMILIES, GRID, ONE_MACHINE, ONE_NODE, GrowthTime, rows_of
 from adfs.study.paper.study_context import StudyContext
-from adfs.study.paper.table_1 import Rate, RateCase, Sizes, late_slope, time_per_factor_e
+from adfs.study.paper.table_1 import Rate, Sizes, late_slope, time_per_factor_e
 from support.problems import gaussian_problem
 
 
@@ -130,7 +130,7 @@ def test_without_one_nodes_time_there_is_a_report_but_no_picture(monkeypatch, tm
     assert {path.suffix for path in report.save(tmp_path)} == {".txt", ".json", ".csv"}
 
 
-ONE, TWO = RateCase("one", "grid:3x3", 10, 5.0, 1.0), RateCase("two", "grid:3x3", 10, 50.0, 1.0)
+ONE, TWO = StudyCase("one", "grid:3x3", 10, 5.0, 1.0), StudyCase("two", "grid:3x3", 10, 50.0, 1.0)
 
 
 def rate(case, method, theory, measured=None, least=None):
@@ -222,7 +222,6 @@ def test_tables_have_a_gap_where_a_method_was_not_run():
     assert [row[2:] for row in theory.rows] == [(1.0, None), (1.0, None), (1.0, 2.0)]
     assert measured.rows[2] == ("dsba", "> 40", None)
     assert all(says_no_nan(str(table)) for table in (theory, measured, every))
-    assert table_1._pictures([BROKEN_OFF]) == []
 
 
 @pytest.mark.parametrize("function", [scaling.reproduce, table_1.reproduce])

@@ -222,7 +222,7 @@ def test_every_family_has_a_graph_of_every_size():
 def test_the_late_slope_leaves_the_start_out():
     x = np.array([0.0, 1.0, 2.0, 12.0, 22.0])
     assert late_slope(Curve(x, np.exp([0.0, -4.0, -8.0, -12.0, -16.0]))) == pytest.approx(2.5)
-    assert late_slope(Curve(x, np.array([1.0, 0.9, 0.8, 0.6, 0.5]))) is None
+    assert late_slope(Curve(x, np.array([1.0, 0.9, 0.8, 0.6, 0.5]))) == math.inf
     exact = late_slope(Curve(x[:2], np.array([1.0, -1e-17])))  # below rounding: nothing left
     assert exact == pytest.approx(1 / -math.log(np.finfo(float).eps), rel=1e-9)
 

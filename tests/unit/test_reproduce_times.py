@@ -71,16 +71,11 @@ def test_a_cell_tells_a_limit_from_a_run_that_was_broken_off():
 
 def claims_of(figure, **ends):
     times = Times(runs(**ends))
-    functions = {
-        3: (figures._similar_to_point_saga, figures._far_ahead, figures._slowest,
-            figures._msda_does_well),
-        4: (figures._comparable, figures._slower_than_katyusha, figures._faster_than_katyusha,
-            figures._katyusha_before_msda),
-    }[figure]  # fmt: skip
-    text = " ".join([*map(str, (f(times) for f in functions)), *remarks_on(times)])
+    claims = (figures.figure_3_claims if figure == 3 else figures.figure_4_claims)(times).values()
+    text = " ".join([*map(str, claims), *remarks_on(times)])
     assert "nan" not in text.split()
     assert "inf" not in text.split()
-    return [function(times).holds for function in functions]
+    return [claim.holds for claim in claims]
 
 
 def test_figure_3_follows_the_numbers():
@@ -122,12 +117,12 @@ HIGGS = {
 
 def test_the_slowest_is_told_from_the_accuracies_that_were_reached():
     # Nobody but ADFS and DSBA reached 1e-6. At 1e-4 four methods came after Point-SAGA.
-    claim = figures._slowest(Times(table_by_hand(4_116_315.0, **HIGGS)))
+    claim = figures.figure_3_claims(Times(table_by_hand(4_116_315.0, **HIGGS)))["slowest"]
     assert claim.holds == "no"
     assert "msda and dsba arrived before it" in claim.measured
     assert "msda:theory, ssda, esdacd and dsba:paper arrived after it" in claim.measured
     last = HIGGS | {"point_saga": [37_668]} | {"ssda": [10_005, 4e6], "esdacd": [28_011, 4e6]}
-    claim = figures._slowest(Times(table_by_hand(4_116_315.0, **last)))
+    claim = figures.figure_3_claims(Times(table_by_hand(4_116_315.0, **last)))["slowest"]
     assert claim.holds == "yes"
     assert "after it" not in claim.measured
 
@@ -138,7 +133,7 @@ def test_who_would_have_been_slower_is_open_where_a_run_was_broken_off():
     early = make_trace([0.0, 10.0, 120.0], [1.0, 1e-2, 5e-3])
     found.records[2] = dataclasses.replace(found.records[2], status="interrupted", trace=early)
     assert Times(found).later("point-saga", "msda") is None
-    assert figures._slowest(Times(found)).holds == "not decided"
+    assert figures.figure_3_claims(Times(found))["slowest"].holds == "not decided"
 
 
 def test_figure_3_without_its_runs_decides_nothing():

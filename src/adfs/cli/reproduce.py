@@ -81,8 +81,8 @@ def _reproduce(args: argparse.Namespace, name: str) -> tuple["Report", int | Non
 
     progress: dict[str, Any] = {}
     if plain_progress.are_lines_wanted(args):
-        lines, run_lines = plain_progress.ShareLines(name), plain_progress.ProgressLines()
-        progress = {"progress": lines, "callback": run_lines}
+        progress["progress"] = plain_progress.ShareLines(name)
+        progress["callback"] = plain_progress.ProgressLines()
     folder = None if args.out is None else Path(args.out) / name
     study = CATALOGUE[name].load()
     with Interrupts(SIGNALS) as interrupts:

@@ -4,12 +4,7 @@ Imports no arithmetic, so that the help of `adfs reproduce` is quick.
 """
 
 import importlib
-from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from adfs.study.paper.paper_report import Report
-    from adfs.study.paper.study_context import StudyContext
+from typing import Any, NamedTuple
 
 
 class PaperResult(NamedTuple):
@@ -19,45 +14,37 @@ class PaperResult(NamedTuple):
     about: str
     data: str = ""
 
-    def load(self) -> "Callable[[StudyContext], Report]":
-        """The function of the module that does the study."""
-        study: Callable[[StudyContext], Report]
-        study = importlib.import_module(f"adfs.study.paper.{self.module}").reproduce
-        return study
+    def load(self) -> Any:
+        """The function that does the study: from a StudyContext to a Report."""
+        return importlib.import_module(f"adfs.study.paper.{self.module}").reproduce
 
 
-class Panel(NamedTuple):
-    """A panel of Figure 3 or 4."""
+class StudyCase(NamedTuple):
+    """Logistic regression on a graph whose nodes draw ``m`` samples each, and a delay."""
 
-    data: str
-    n_nodes: int
-    tau: float
-
-    @property
-    def title(self) -> str:
-        """Its setting."""
-        return f"{self.data.capitalize()}, n = {self.n_nodes}, tau = {self.tau:g}"
+    name: str
+    graph: str
+    m: int
+    tau: float = 5.0
+    sigma: float = 1.0
+    data: str = "higgs"
 
 
 FIGURE_3 = {
-    "figure-3a": Panel("higgs", 4, 5.0),
-    "figure-3b": Panel("higgs", 100, 5.0),
-    "figure-3c": Panel("covtype", 100, 5.0),
+    "figure-3a": StudyCase("Higgs, n = 4, tau = 5", "grid:2x2", 10_000),
+    "figure-3b": StudyCase("Higgs, n = 100, tau = 5", "grid:10x10", 10_000),
+    "figure-3c": StudyCase("Covtype, n = 100, tau = 5", "grid:10x10", 10_000, data="covtype"),
 }
 FIGURE_4 = {
-    "figure-4a": Panel("higgs", 100, 5.0),
-    "figure-4b": Panel("covtype", 100, 5.0),
-    "figure-4c": Panel("higgs", 100, 50.0),
+    "figure-4a": FIGURE_3["figure-3b"],
+    "figure-4b": FIGURE_3["figure-3c"],
+    "figure-4c": StudyCase("Higgs, n = 100, tau = 50", "grid:10x10", 10_000, tau=50.0),
 }
 CATALOGUE = {
-    **{
-        name: PaperResult("figures", f"{panel.title}: {what}", panel.data)
-        for panels, what in (
-            (FIGURE_3, "decentralized methods"),
-            (FIGURE_4, "ADFS beside Katyusha"),
-        )
-        for name, panel in panels.items()
-    },
+    name: PaperResult("figures", f"{case.name}: {what}", case.data)
+    for cases, what in ((FIGURE_3, "decentralized methods"), (FIGURE_4, "ADFS beside Katyusha"))
+    for name, case in cases.items()
+} | {
     "table-1": PaperResult("table_1", "theory's times beside measured ones, all methods"),
     "theorem-2": PaperResult("theorem_2", "what waiting costs, beside the bound 24"),
     "scaling": PaperResult("scaling", "n machines in the time of one, up to the critical size"),

@@ -45,16 +45,14 @@ class AtLeast(NamedTuple):
         return self.value if self.exact else None
 
     def at_least(self, threshold: float) -> bool | None:
-        """Whether it is."""
         return True if self.value >= threshold else False if self.exact else None
 
     def at_most(self, threshold: float) -> bool | None:
-        """Whether it is."""
         return False if self.value > threshold else True if self.exact else None
 
     def within(self, factor: float) -> bool | None:
         """Whether it lies between ``1 / factor`` and ``factor``."""
-        return every((self.at_least(1.0 / factor), self.at_most(factor)))
+        return self.at_least(1.0 / factor) and self.at_most(factor)
 
     def over(self, other: "AtLeast") -> "AtLeast":
         """This time as a multiple of another one, which has to be known."""
@@ -91,11 +89,9 @@ class Times:
 
     @property
     def n_nodes(self) -> int:
-        """Nodes of the network."""
         return int(self.comparison.config["problem"]["n_nodes"])
 
     def of(self, label: str, accuracy: float = JUDGED) -> AtLeast:
-        """A method's time."""
         if label not in self.labels:
             return UNKNOWN
         found = self.comparison.time_to(label, accuracy)
@@ -123,22 +119,12 @@ class Times:
         return self.of(label).over(self.of(reference))
 
     def later(self, label: str, other: str) -> bool | None:
-        """Whether ``label`` arrives after ``other``.
-
-        Where neither arrived at the accuracy in question, the strictest one of the table that one
-        of them reached decides.
-        """
+        """Whether ``label`` arrives after ``other``: to the strictest accuracy that one reached."""
         for accuracy in sorted(each for each in ACCURACIES if each >= JUDGED):
             one, two = self.of(label, accuracy), self.of(other, accuracy)
             if one.exact or two.exact:
                 return one.later_than(two)
         return None
-
-
-def every(cases: Iterable[bool | None]) -> bool | None:
-    """Whether all cases hold: one that fails decides it, one that is not known leaves it open."""
-    found = set(cases)
-    return False if False in found else True if found == {True} else None
 
 
 def verdict(cases: Iterable[bool | None]) -> str:

@@ -4,7 +4,6 @@ Figure 3 has decentralized methods. Figure 4 has ADFS beside Katyusha with mini-
 all-reduce, at small and large delays.
 """
 
-import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -12,8 +11,8 @@ from adfs.graphs.topology import Topology
 from adfs.study.comparison import ACCURACIES
 from adfs.study.contenders import CLOCK_LIMIT_FACTOR
 from adfs.study.numbers import listing
-from adfs.study.paper import FIGURE_3, FIGURE_4, Panel
-from adfs.study.paper.claims import JUDGED, UNKNOWN, AtLeast, Claim, Times, every, judge
+from adfs.study.paper import FIGURE_3, FIGURE_4, StudyCase
+from adfs.study.paper.claims import JUDGED, UNKNOWN, AtLeast, Claim, Times, judge
 from adfs.study.paper.paper_report import Picture, Report, ResultTable, Rows
 from adfs.study.paper.study_context import Pool, StudyContext
 from adfs.study.plots.comparison_plot import draw_comparison
@@ -21,7 +20,7 @@ from adfs.study.plots.comparison_plot import draw_comparison
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-M, SIGMA, TOL = 10_000, 1.0, 1e-8
+TOL = 1e-8
 ADFS, PAPER = "adfs", "adfs:paper"  # tuned, and what the paper ran
 BALANCED = "adfs:balanced"
 BATCH = "katyusha:theory"  # the paper's batch, 1 + diameter tau samples per node
@@ -32,24 +31,32 @@ DECENTRALIZED = (
 )  # fmt: skip
 WITH_KATYUSHA = (BATCH, "katyusha", "l-katyusha", "msda", *SECOND_ORDER)
 SIMILAR, LARGE_MARGIN, SIGNIFICANT = 2.0, 2.0, 1.5
+CLAIMED = {
+    "figure-3a": ("similar",),
+    "figure-3b": ("far ahead", "slowest"),
+    "figure-3c": ("far ahead", "slowest", "MSDA"),
+    "figure-4a": ("comparable", "slower"),
+    "figure-4b": ("comparable",),
+    "figure-4c": ("faster", "MSDA"),
+}
 ORDER = "to 1e-6, or else to the strictest accuracy in the table that one of the two reached"
 
 
 def run_panel(
-    panel: Panel, contenders: Sequence[str], pool: Pool, context: StudyContext
+    case: StudyCase, contenders: Sequence[str], pool: Pool, context: StudyContext
 ) -> tuple[Times, list[str]]:
-    """The times, and sentences that describe their setting; sizes are the paper's unless quick."""
-    side, m = math.isqrt(panel.n_nodes), M
+    """The times, and sentences that describe their setting."""
+    graph, m = case.graph, case.m
     if context.quick:
-        side, m = min(side, 4), 150
-    topology = Topology.grid(side, side)
-    problem = pool.problem(topology, m, SIGMA)
+        graph, m = graph.replace("10x10", "4x4"), 150
+    topology = Topology.parse(graph)
+    problem = pool.problem(topology, m, case.sigma)
     label = "quick" if context.quick else "full"
-    found = context.compare(problem, contenders, label, tol=TOL, tau=panel.tau)
+    found = context.compare(problem, contenders, label, tol=TOL, tau=case.tau)
     conditioning = problem.conditioning
     return Times(found), [
         f"Logistic regression on {pool.source}: {m:,} drawn for each of {problem.n_nodes} nodes "
-        f"(overlap allowed), sigma = {SIGMA:g}, {topology.name}, tau = {panel.tau:g}, "
+        f"(overlap allowed), sigma = {case.sigma:g}, {topology.name}, tau = {case.tau:g}, "
         "non-blocking clock.",
         f"kappa_s = {conditioning.kappa_s:.4g}, kappa_b = {conditioning.kappa_b():.4g}, "
         f"gamma = {topology.spectrum.gamma:.3g}, diameter {topology.diameter}.",
@@ -62,21 +69,22 @@ def run_panel(
 
 def reproduce(context: StudyContext) -> Report:
     """Run the panel that has the study's name, and judge it."""
-    name, panel = context.name, (FIGURE_3 | FIGURE_4)[context.name]
+    name, case = context.name, (FIGURE_3 | FIGURE_4)[context.name]
     contenders: tuple[str, ...] = DECENTRALIZED
     if name in FIGURE_4:
         # With large delays the paper takes tau p_comm = p_comp.
-        contenders = (ADFS, BALANCED if panel.tau > 5.0 else PAPER, *WITH_KATYUSHA)
-    times, setting = run_panel(panel, contenders, Pool.load(panel.data), context)
+        contenders = (ADFS, BALANCED if case.tau > 5.0 else PAPER, *WITH_KATYUSHA)
+    times, setting = run_panel(case, contenders, Pool.load(case.data), context)
 
     def draw(figure: "Figure") -> None:
         axes = draw_comparison(times.comparison, figure.add_subplot(), tol=TOL)
-        axes.set_title(f"{name}: {panel.title}", loc="left", fontsize=10)
+        axes.set_title(f"{name}: {case.name}", loc="left", fontsize=10)
 
-    claims = [claim(times) for claim in CLAIMS[name]]
+    found = figure_3_claims(times) if name in FIGURE_3 else figure_4_claims(times)
+    claims = [found[each] for each in CLAIMED[name]]
     pictures = [Picture(name, (9.0, 5.0), draw)] if times.labels else []
     return Report(
-        name, panel.title, setting, claims, [times_table(times)], remarks_on(times), pictures,
+        name, case.name, setting, claims, [times_table(times)], remarks_on(times), pictures,
         context.quick, context.interrupted,
     )  # fmt: skip
 
@@ -110,12 +118,6 @@ def against_adfs(times: Times, label: str) -> AtLeast:
     return times.multiple(label, PAPER if ":" in label else ADFS)
 
 
-def _rivals(times: Times, *left_out: str) -> list[str]:
-    """Labels of other methods on many nodes in the paper (``dsba`` and ``dsba:paper`` are one)."""
-    none = (ADFS, "point-saga", *SECOND_ORDER, *left_out)
-    return [label for label in times.labels if label.partition(":")[0] not in none]
-
-
 def _before_and_after(times: Times, label: str, rivals: list[str]) -> str:
     """Which methods arrived before and after one: to 1e-6, or where `Times.later` decides it."""
     found = {rival: times.later(label, rival) for rival in rivals}
@@ -125,98 +127,77 @@ def _before_and_after(times: Times, label: str, rivals: list[str]) -> str:
         for case, text in texts.items()
         if case in found.values()
     ]
-    return "; ".join(parts) or "no other ran"
+    return "; ".join(parts)
 
 
-def _similar_to_point_saga(times: Times) -> Claim:
-    cases = [times.multiple("point-saga", each) for each in (PAPER, ADFS)]
-    return judge(
-        "on a small network (n = 4) ADFS and Point-SAGA have similar rates.",
-        f"at n = {times.n_nodes} Point-SAGA takes {cases[0]} as long to 1e-6 as ADFS with the "
-        f"paper's parameters, {cases[1]} as long as with tuned ones (similar: within a factor "
-        f"{SIMILAR:g}).",
-        [each.within(SIMILAR) for each in cases],
-    )
-
-
-def _far_ahead(times: Times) -> Claim:
-    multiples = {label: against_adfs(times, label) for label in _rivals(times)}
+def figure_3_claims(times: Times) -> dict[str, Claim]:
+    """ADFS beside decentralized methods, tuned or with the parameters of their texts."""
+    similar = [times.multiple("point-saga", each) for each in (PAPER, ADFS)]
+    methods = {label: label.partition(":")[0] for label in times.labels}
+    rivals = [each for each in methods if methods[each] not in (ADFS, "point-saga", *SECOND_ORDER)]
+    multiples = {label: against_adfs(times, label) for label in rivals}
     listed = listing([f"{label} {each}" for label, each in multiples.items()])
-    return judge(
-        "at n = 100 ADFS outperforms every other decentralized method by a large margin.",
-        f"at n = {times.n_nodes} they take, as multiples of ADFS's time to 1e-6: "
-        f"{listed} (large: at least {LARGE_MARGIN:g} times; those with a rule "
-        f"named are compared with {PAPER}, the others with tuned ADFS).",
-        [each.at_least(LARGE_MARGIN) for each in multiples.values()],
+    slowest = [times.later("point-saga", label) for label in rivals]
+    others = [*(each for each in rivals if methods[each] not in ("msda", "ssda")), "point-saga"]
+    return {
+        "similar": judge(
+            "on a small network (n = 4) ADFS and Point-SAGA have similar rates.",
+            f"at n = {times.n_nodes} Point-SAGA takes {similar[0]} as long to 1e-6 as ADFS with "
+            f"the paper's parameters, {similar[1]} as long as with tuned ones (similar: within a "
+            f"factor {SIMILAR:g}).",
+            [each.within(SIMILAR) for each in similar],
+        ),
+        "far ahead": judge(
+            "at n = 100 ADFS outperforms every other decentralized method by a large margin.",
+            f"at n = {times.n_nodes} they take, as multiples of ADFS's time to 1e-6: "
+            f"{listed} (large: at least {LARGE_MARGIN:g} times; those with a rule "
+            f"named are compared with {PAPER}, the others with tuned ADFS).",
+            [each.at_least(LARGE_MARGIN) for each in multiples.values()],
+        ),
+        "slowest": judge(
+            "at n = 100 Point-SAGA is the slowest, with 100 times less computing power.",
+            f"at n = {times.n_nodes} it takes {against_adfs(times, 'point-saga')} as long as ADFS; "
+            f"{_before_and_after(times, 'point-saga', rivals)} ({ORDER}).",
+            [False] if False in slowest else slowest,
+        ),
+        "MSDA": judge(
+            "on Covtype MSDA performs quite well thanks to its network scaling.",
+            f"MSDA takes {against_adfs(times, 'msda')} as long as ADFS; of the others that are not "
+            f"ADFS {_before_and_after(times, 'msda', others)} ({ORDER}; quite well: before these).",
+            [times.later(label, "msda") for label in others],
+        ),
+    }
+
+
+def figure_4_claims(times: Times) -> dict[str, Claim]:
+    """Katyusha beside ADFS, first with the paper's parameters, then both tuned; and MSDA."""
+    pairs = ((BATCH, BALANCED if BALANCED in times.labels else PAPER), ("katyusha", ADFS))
+    multiples = [times.multiple(*pair) for pair in pairs]
+    measured = (
+        f"at n = {times.n_nodes} Katyusha takes {multiples[0]} as long to 1e-6 as ADFS where both "
+        f"have the paper's parameters, {multiples[1]} as long where both are tuned"
     )
-
-
-def _slowest(times: Times) -> Claim:
-    rivals = _rivals(times)
-    return judge(
-        "at n = 100 Point-SAGA is the slowest, with 100 times less computing power.",
-        f"at n = {times.n_nodes} it takes {against_adfs(times, 'point-saga')} as long as ADFS; "
-        f"{_before_and_after(times, 'point-saga', rivals)} ({ORDER}).",
-        [every(times.later("point-saga", label) for label in rivals)],
-    )
-
-
-def _msda_does_well(times: Times) -> Claim:
-    rivals = [*_rivals(times, "msda", "ssda"), "point-saga"]
-    return judge(
-        "on Covtype MSDA performs quite well thanks to its network scaling.",
-        f"MSDA takes {against_adfs(times, 'msda')} as long as ADFS; of the others that are not "
-        f"ADFS {_before_and_after(times, 'msda', rivals)} ({ORDER}; quite well: before these).",
-        [times.later(label, "msda") for label in rivals],
-    )
-
-
-def _beside_katyusha(times: Times, paper: str, adfs: str, cases: list[bool | None]) -> Claim:
-    """Katyusha over ADFS, first with the paper's parameters, then both tuned."""
-    counted = f" (comparable: within a factor {SIMILAR:g})" if "comparable" in paper else ""
-    return judge(
-        paper,
-        f"at n = {times.n_nodes} Katyusha takes {times.multiple(BATCH, adfs)} as long to 1e-6 as "
-        f"ADFS where both have the paper's parameters, {times.multiple('katyusha', ADFS)} as long "
-        f"where both are tuned{counted}.",
-        cases,
-    )
-
-
-def _comparable(times: Times) -> Claim:
-    multiples = (times.multiple(BATCH, PAPER), times.multiple("katyusha", ADFS))
-    cases = [each.within(SIMILAR) for each in multiples]
-    paper = "Katyusha and ADFS have comparable rates when tau = 5."
-    return _beside_katyusha(times, paper, PAPER, cases)
-
-
-def _slower_than_katyusha(times: Times) -> Claim:
-    cases = [times.later(PAPER, BATCH), times.later(ADFS, "katyusha")]
-    paper = "on Higgs ADFS is slower than Katyusha when tau = 5."
-    return _beside_katyusha(times, paper, PAPER, cases)
-
-
-def _faster_than_katyusha(times: Times) -> Claim:
-    cases = [times.later(BATCH, BALANCED), times.later("katyusha", ADFS)]
-    paper = "on Higgs ADFS outperforms Katyusha when delays are big (tau = 50)."
-    return _beside_katyusha(times, paper, BALANCED, cases)
-
-
-def _katyusha_before_msda(times: Times) -> Claim:
-    cases = [times.multiple("msda", each) for each in (BATCH, "katyusha")]
-    return judge(
-        "at tau = 50 Katyusha is still significantly faster than MSDA.",
-        f"MSDA takes {cases[0]} as long as Katyusha with the paper's batch, {cases[1]} as long as "
-        f"tuned Katyusha (significantly: at least {SIGNIFICANT:g} times).",
-        [each.at_least(SIGNIFICANT) for each in cases],
-    )
-
-
-CLAIMS = {
-    "figure-3a": (_similar_to_point_saga,),
-    "figure-3b": (_far_ahead, _slowest),
-    "figure-3c": (_far_ahead, _slowest, _msda_does_well),
-    "figure-4a": (_comparable, _slower_than_katyusha),
-    "figure-4b": (_comparable,),
-    "figure-4c": (_faster_than_katyusha, _katyusha_before_msda),
-}
+    msda = [times.multiple("msda", each) for each in (BATCH, "katyusha")]
+    return {
+        "comparable": judge(
+            "Katyusha and ADFS have comparable rates when tau = 5.",
+            f"{measured} (comparable: within a factor {SIMILAR:g}).",
+            [each.within(SIMILAR) for each in multiples],
+        ),
+        "slower": judge(
+            "on Higgs ADFS is slower than Katyusha when tau = 5.",
+            f"{measured}.",
+            [times.later(adfs, katyusha) for katyusha, adfs in pairs],
+        ),
+        "faster": judge(
+            "on Higgs ADFS outperforms Katyusha when delays are big (tau = 50).",
+            f"{measured}.",
+            [times.later(katyusha, adfs) for katyusha, adfs in pairs],
+        ),
+        "MSDA": judge(
+            "at tau = 50 Katyusha is still significantly faster than MSDA.",
+            f"MSDA takes {msda[0]} as long as Katyusha with the paper's batch, {msda[1]} as long "
+            f"as tuned Katyusha (significantly: at least {SIGNIFICANT:g} times).",
+            [each.at_least(SIGNIFICANT) for each in msda],
+        ),
+    }

@@ -196,14 +196,15 @@ def measure(
     """Times on a network, without those that a signal interrupted."""
     drawn = LargeNetwork(pool, draw_graph(family, n, seed), plan.m, SIGMA, seed)
     setting = MethodSetting(tau=TAU, delays=Delays(tau=TAU), seed=seed)
-    found = []
-    for algorithm, line in (("adfs", family), ("point-saga", ONE_MACHINE)):
-        if algorithm == "adfs" or family in WITH_ONE_MACHINE:
-            method = REGISTRY[algorithm](drawn.problem, setting)
-            time = drawn.time_to(plan.tol, method, context.interrupts)
-            if time is None:
-                break
-            found.append(GrowthTime(line, n, time, Sizes.of(drawn.problem, TAU)))
+    lines, found = {"adfs": family}, []
+    if family in WITH_ONE_MACHINE:
+        lines["point-saga"] = ONE_MACHINE
+    for algorithm, line in lines.items():
+        method = REGISTRY[algorithm](drawn.problem, setting)
+        time = drawn.time_to(plan.tol, method, context.interrupts)
+        if time is None:
+            break
+        found.append(GrowthTime(line, n, time, Sizes.of(drawn.problem, TAU)))
     return found
 
 

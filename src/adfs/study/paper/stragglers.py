@@ -11,6 +11,7 @@ from adfs.graphs.topology import Topology
 from adfs.schedule.delays import Delays
 from adfs.study.contenders import CLOCK_LIMIT_FACTOR
 from adfs.study.numbers import listing
+from adfs.study.paper import StudyCase
 from adfs.study.paper.claims import JUDGED, UNKNOWN, AtLeast, Claim, Times, judge
 from adfs.study.paper.figures import SECOND_ORDER
 from adfs.study.paper.paper_report import Picture, Report, ResultTable, Rows
@@ -38,21 +39,11 @@ CLAIMS = (
 )
 
 
-class StragglerCase(NamedTuple):
-    """A problem on a grid."""
-
-    name: str
-    data: str
-    side: int
-    m: int
-    sigma: float
-
-
 FULL = (
-    StragglerCase("few features", "higgs", 4, 1000, 1.0),
-    StragglerCase("text", TEXT, 4, 400, 0.1),
+    StudyCase("few features", "grid:4x4", 1000),
+    StudyCase("text", "grid:4x4", 400, sigma=0.1, data=TEXT),
 )
-QUICK = (StragglerCase("few features", "higgs", 3, 80, 1.0),)
+QUICK = (StudyCase("few features", "grid:3x3", 80),)
 
 
 class StragglerTimes(NamedTuple):
@@ -119,8 +110,8 @@ def reproduce(context: StudyContext) -> Report:
     )  # fmt: skip
 
 
-def _measure(case: StragglerCase, context: StudyContext, part: tuple[int, int]) -> StragglerTimes:
-    pool, topology = Pool.load(case.data), Topology.grid(case.side, case.side)
+def _measure(case: StudyCase, context: StudyContext, part: tuple[int, int]) -> StragglerTimes:
+    pool, topology = Pool.load(case.data), Topology.parse(case.graph)
     problem = pool.problem(topology, case.m, case.sigma)
     contenders, left_out = list(CONTENDERS), ""
     try:

@@ -14,6 +14,7 @@ from adfs.problem.finite_sum import Problem
 from adfs.study.comparison import Comparison
 from adfs.study.convergence_curves import FLOOR, Curve, first_reach
 from adfs.study.numbers import listing
+from adfs.study.paper import StudyCase
 from adfs.study.paper.claims import UNKNOWN, AtLeast, Claim, grouped, judge, median_time, spread
 from adfs.study.paper.figures import SECOND_ORDER
 from adfs.study.paper.paper_report import Picture, Report, ResultTable, Rows, TableCell, show
@@ -77,28 +78,18 @@ class Sizes(NamedTuple):
         }
 
 
-class RateCase(NamedTuple):
-    """A setting, named by what sets it apart."""
-
-    name: str
-    graph: str
-    m: int
-    tau: float
-    sigma: float
-
-
 FULL = (
-    RateCase("base", "grid:3x3", 200, 5.0, 1.0),
-    RateCase("10x10", "grid:10x10", 200, 5.0, 1.0),
-    RateCase("tau = 50", "grid:3x3", 200, 50.0, 1.0),
-    RateCase("tau = 0.5", "grid:6x6", 200, 0.5, 1.0),
-    RateCase("m = 1,000", "grid:3x3", 1000, 5.0, 1.0),
-    RateCase("sigma = 0.1", "grid:3x3", 200, 5.0, 0.1),
+    StudyCase("base", "grid:3x3", 200),
+    StudyCase("10x10", "grid:10x10", 200),
+    StudyCase("tau = 50", "grid:3x3", 200, 50.0),
+    StudyCase("tau = 0.5", "grid:6x6", 200, 0.5),
+    StudyCase("m = 1,000", "grid:3x3", 1000),
+    StudyCase("sigma = 0.1", "grid:3x3", 200, 5.0, 0.1),
 )
 QUICK = (
-    RateCase("base", "grid:3x3", 40, 5.0, 1.0),
-    RateCase("large graph", "grid:4x4", 40, 5.0, 1.0),
-    RateCase("tau = 50", "grid:3x3", 40, 50.0, 1.0),
+    StudyCase("base", "grid:3x3", 40),
+    StudyCase("large graph", "grid:4x4", 40),
+    StudyCase("tau = 50", "grid:3x3", 40, 50.0),
 )
 
 
@@ -109,7 +100,7 @@ class Rate(NamedTuple):
     runs were interrupted.
     """
 
-    case: RateCase
+    case: StudyCase
     method: str
     theory: float  # NaN without a row in Table 1
     time: AtLeast
@@ -153,13 +144,16 @@ def reproduce(context: StudyContext) -> Report:
         + ("one seed." if seeds == 1 else f"medians of {seeds} seeds."),
     ]
     claims = [constant_claim(rates), order_claim(rates), winner_claim(rates)]
+    known = [rate for rate in rates if math.isfinite(rate.ratio)]
+    points = grouped((rate.method, (rate.theory, rate.time.value)) for rate in known)
+    picture = Picture("table-1", (7.5, 5.5), partial(draw_rates, points))
     return Report(
         "table-1", "theory's times beside measured ones", setting, claims, _tables(rates),
-        _remarks(rates), _pictures(rates), context.quick, context.interrupted,
+        _remarks(rates), [picture] if points else [], context.quick, context.interrupted,
     )  # fmt: skip
 
 
-def measure(case: RateCase, pool: Pool, seeds: int, context: StudyContext) -> list[Rate]:
+def measure(case: StudyCase, pool: Pool, seeds: int, context: StudyContext) -> list[Rate]:
     """All methods in one setting."""
     problem = pool.problem(Topology.parse(case.graph), case.m, case.sigma)
     theory = Sizes.of(problem, case.tau).times
@@ -181,14 +175,14 @@ def time_per_factor_e(comparison: Comparison, label: str) -> AtLeast:
     """
     pairs = zip(comparison.runs(label), comparison.curves(label), strict=True)
     slopes = [late_slope(curve) for run, curve in pairs if run.status != "interrupted"]
-    median = median_time([math.inf if slope is None else slope for slope in slopes])
+    median = median_time(slopes)
     if median.exact or median == UNKNOWN:
         return median
     return AtLeast((comparison.clock_limit or 0.0) / FEWEST_FACTORS, exact=False)
 
 
-def late_slope(curve: Curve) -> float | None:
-    """Time for a factor e from the middle of the curve to its end; None if it hardly fell.
+def late_slope(curve: Curve) -> float:
+    """Time for a factor e from the middle of the curve to its end; infinite if it hardly fell.
 
     The middle is the geometric mean of the first and the last error: the start, where methods
     differ by more than their rate, is left out.
@@ -200,7 +194,7 @@ def late_slope(curve: Curve) -> float | None:
     """
     first, last = curve.error[0], max(curve.error[-1], FLOOR)
     if not last < first / math.e**FEWEST_FACTORS:
-        return None
+        return math.inf
     # A slope needs the point between iterations: no rounding up to the end of one.
     start = first_reach(curve._replace(iteration=None), math.sqrt(first * last))
     assert start is not None  # the last error is below the middle
@@ -277,18 +271,18 @@ def winner_claim(rates: list[Rate]) -> Claim:
 def _remarks(rates: list[Rate]) -> list[str]:
     slow = [str(rate) for rate in rates if not rate.time.exact and rate.time != UNKNOWN]
     interrupted = [str(rate) for rate in rates if rate.time == UNKNOWN]
-    faster, few = [], ""
+    faster = []
     for name in SECOND_ORDER:
         multiples = [mine.time.over(other.time) for mine, other, _ in _beside_adfs(rates, name)]
         if factors := [each.value for each in multiples if each.exact]:
             faster.append(f"{name} {spread(factors, '.2g')} times faster than ADFS")
-            few = (
-                f" Here, with few features, {listing(faster)} (below 1: slower); Newton sends d x "
-                "d numbers and needs d to be small."
-            )
+    few = (
+        f" Here, with few features, {listing(faster)} (below 1: slower); Newton sends d x d "
+        "numbers and needs d to be small."
+    )
     remarks = [
         "Methods without a row in Table 1 are measured only. Newton and L-BFGS are faster than "
-        f"linear: theirs is the mean over the later decades.{few}",
+        f"linear: theirs is the mean over the later decades.{few if faster else ''}",
         "Theory bounds the slowest case; a method whose bound is loose has a ratio below one, and "
         "one whose bound is looser on some problems than on others has ratios that spread.",
     ]
@@ -311,7 +305,7 @@ def _tables(rates: list[Rate]) -> list[ResultTable]:
     ]
     cells: Rows = [(name, *(measured.get((name, case)) for case in cases)) for name in methods]
     every: Rows = [
-        (*rate.case, rate.method, rate.theory, rate.time.known, rate.ratio) for rate in rates
+        (*rate.case[:5], rate.method, rate.theory, rate.time.known, rate.ratio) for rate in rates
     ]
     names = [case.name for case in cases]
     title = "Idealized time for a factor e, measured; in brackets over theory's"
@@ -321,10 +315,3 @@ def _tables(rates: list[Rate]) -> list[ResultTable]:
         ResultTable("measured", title, ("method", *names), cells),
         ResultTable("table-1", "Every method in every setting.", headers, every, shown=False),
     ]
-
-
-def _pictures(rates: list[Rate]) -> list[Picture]:
-    points = grouped(
-        (rate.method, (rate.theory, rate.time.value)) for rate in rates if math.isfinite(rate.ratio)
-    )
-    return [Picture("table-1", (7.5, 5.5), partial(draw_rates, points))] if points else []

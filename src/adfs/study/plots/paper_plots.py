@@ -18,18 +18,16 @@ MARKERS = "osD^vP*X"
 
 
 def draw_rates(points: Mapping[str, Points], figure: Figure) -> None:
-    """Draw measured against predicted times on logarithmic axes, with the diagonal.
-
-    ``points`` maps the name of an algorithm to pairs (predicted, measured).
-    """
+    """Draw measured against predicted times of algorithms, pairs (predicted, measured)."""
     ax = figure.add_subplot()
     for pairs, style in zip(points.values(), line_styles(list(points)), strict=True):
         x, y = zip(*sorted(pairs), strict=True)
         ax.plot(x, y, **{**style.options(), "linestyle": "none", "markersize": 7})
     ends = [value for pairs in points.values() for pair in pairs for value in pair]
     low, high = min(ends) / 1.5, max(ends) * 1.5
-    for factor, dash, text in ((1.0, "-", "measured = theory"), (0.1, ":", "ten times less"),
-                               (10.0, ":", "")):  # fmt: skip
+    texts = {1.0: "measured = theory", 0.1: "ten times less", 10.0: ""}
+    for factor, text in texts.items():
+        dash = "-" if factor == 1.0 else ":"
         ax.plot([low, high], [factor * low, factor * high], color=GREY, linewidth=1.0,
                 linestyle=dash, zorder=0)  # fmt: skip
         ax.annotate(text, (high / 1.1, factor * high / 1.1), rotation=45, color=INK, va="top",
@@ -47,11 +45,9 @@ def draw_scaling(
     allowed: float,
     figure: Figure,
 ) -> None:
-    """Draw idealized time against the number of nodes on logarithmic axes.
+    """Draw idealized time against the number of nodes; lines of a label have the same colour.
 
-    ``measured`` maps a label to points (n, time), lines with markers; ``theory`` has the same
-    labels, dashed lines of the same colour. ``critical`` maps a label to a number of nodes, a
-    named vertical line. ``allowed`` is the time that still counts as the same, a grey line.
+    ``critical`` are numbers of nodes; ``allowed`` is the time that still counts as the same.
     """
     ax = figure.add_subplot()
     colors = _draw_lines(ax, measured)
@@ -86,11 +82,7 @@ def _draw_lines(ax: Axes, lines: Mapping[str, Points]) -> dict[str, str]:
 def draw_slowdowns(
     problems: Mapping[str, Mapping[str, Mapping[str, float | None]]], figure: Figure
 ) -> None:
-    """Draw one point per method and delay model; none where a method did not converge.
-
-    ``problems`` maps the title of a problem to labels, and these to multiples of the usual time by
-    delay model.
-    """
+    """Draw how much longer methods take, by problem, method and delay model; None is left out."""
     axes = np.atleast_1d(figure.subplots(1, len(problems), sharey=True))
     for ax, (title, slowdowns) in zip(axes, problems.items(), strict=True):
         shown = [label for label, values in slowdowns.items() if any(values.values())]
@@ -116,11 +108,11 @@ def draw_constants(
 ) -> None:  # fmt: skip
     """Draw the constant of Theorem 2 by graph, where it holds against ``tau``, and beyond."""
     axes = figure.subplots(1, 2, sharey=True)
-    labels, titles = (
-        ("tau", "p_comm / p_comp"),
-        ("covered by the theorem, or nearly: p_comm = 1/2", f"outside of it: tau = {tau:g}"),
+    panels = (
+        (axes[0], inside, "tau", "covered by the theorem, or nearly: p_comm = 1/2"),
+        (axes[1], outside, "p_comm / p_comp", f"outside of it: tau = {tau:g}"),
     )
-    for ax, lines, xlabel, title in zip(axes, (inside, outside), labels, titles, strict=True):
+    for ax, lines, xlabel, title in panels:
         _draw_lines(ax, {graph.partition(",")[0]: points for graph, points in lines.items()})
         horizontal_line(ax, bound, f"bound {bound:g}", color=INK, linewidth=1.2, dashes=(5, 3))
         ax.set(xscale="log", yscale="log", xlabel=xlabel)
