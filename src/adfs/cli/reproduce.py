@@ -8,7 +8,7 @@ from adfs.cli import files, options, output, plain_progress
 from adfs.cli.arguments import Command, Option
 from adfs.cli.early_signals import SIGNALS
 from adfs.errors import DataError, ParameterError
-from adfs.study.paper import CATALOGUE
+from adfs.study.paper import CATALOGUE, is_on_disk
 
 if TYPE_CHECKING:
     from adfs.study.paper.paper_report import Report
@@ -60,8 +60,6 @@ def _check(args: argparse.Namespace, names: list[str]) -> None:
             f"{unknown[0]!r} is nothing that can be reproduced; choose {ALL} or one of "
             f"{', '.join(CATALOGUE)}."
         )
-    from adfs.study.paper.study_context import is_on_disk
-
     for name in names:
         needed = CATALOGUE[name].data
         if needed and not (args.quick or is_on_disk(needed)):

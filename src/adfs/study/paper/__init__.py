@@ -52,3 +52,10 @@ CATALOGUE = {
         "stragglers", "random delays and a slow node: which methods lose how much"
     ),
 }
+
+
+def is_on_disk(name: str) -> bool:
+    """Whether the named data set needs no download."""
+    from adfs.data import datasets
+
+    return any(found.name == name and path is not None for found, path in datasets.available())

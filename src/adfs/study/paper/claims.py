@@ -169,10 +169,9 @@ class Claim:
         return f"{paper}\n{measured}\nHolds:      {self.holds}"
 
 
-def judge(paper: str, measured: str, cases: Iterable[bool | None]) -> Claim:
+def judge(paper: str, measured: str, cases: Sequence[bool | None]) -> Claim:
     """A claim decided by its cases; without any, ``measured`` does not count."""
-    found = list(cases)
-    return Claim(paper, measured if found else NOTHING, verdict(found))
+    return Claim(paper, measured if cases else NOTHING, verdict(cases))
 
 
 def spread(values: Sequence[float], digits: str) -> str:

@@ -56,8 +56,8 @@ class StragglerTimes(NamedTuple):
 
     @property
     def labels(self) -> list[str]:
-        """Methods that ran."""
-        return list(dict.fromkeys(label for each in self.times.values() for label in each.labels))
+        """Methods that ran; constant delays are the first."""
+        return self.times[CONSTANT].labels
 
     def slowdown(self, law: str, label: str) -> AtLeast:
         """How many times longer than with constant delays."""

@@ -23,6 +23,7 @@ from adfs.graphs.topology import Topology
 from adfs.problem.finite_sum import Problem
 from adfs.study.compare import Callback, compare
 from adfs.study.comparison import Comparison
+from adfs.study.paper import is_on_disk
 from adfs.threads import one_blas_thread
 
 ROWS = 57_594  # as many as the part of Higgs that is commonly at hand
@@ -120,8 +121,3 @@ class Pool(NamedTuple):
         """Logistic regression on ``m`` rows per node, drawn with overlap (Appendix E)."""
         shards = partition(self.X, self.y, topology.n_nodes, how="draw", m=m, seed=seed)
         return Problem(shards, "logistic", sigma, topology)
-
-
-def is_on_disk(name: str) -> bool:
-    """Whether the named set needs no download."""
-    return any(found.name == name and path is not None for found, path in datasets.available())
