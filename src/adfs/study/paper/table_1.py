@@ -189,6 +189,7 @@ def late_slope(curve: Curve) -> float:
 
     Examples
     --------
+    >>> import numpy as np
     >>> late_slope(Curve(np.array([0.0, 10.0, 20.0]), np.exp([0.0, -1.0, -6.0])))
     2.0
     """
