@@ -8,8 +8,9 @@ import sys
 
 import pytest
 
-from adfs.study.paper import catalogue
-from adfs.study.paper.paper_report import Claim, Report
+from adfs.study.paper import CATALOGUE, PaperResult
+from adfs.study.paper.claims import Claim
+from adfs.study.paper.paper_report import Report
 
 MINE = ("theorem-2", "scaling", "table-1")
 
@@ -49,13 +50,11 @@ def fakes(monkeypatch):
 
         return reproduce
 
-    def install(action=lambda context: None, data=()):
+    def install(action=lambda context: None, data=""):
         functions = {"one": make("one", lambda context: None), "two": make("two", action)}
-        entries = {name: catalogue.PaperResult(name, name) for name in functions}
-        entries["two"] = catalogue.PaperResult("two", "two", data)
-        monkeypatch.setattr("adfs.study.paper.catalogue.CATALOGUE", entries)
+        entries = {"one": PaperResult("one", "one"), "two": PaperResult("two", "two", data)}
         monkeypatch.setattr("adfs.cli.reproduce.CATALOGUE", entries)
-        monkeypatch.setattr(catalogue.PaperResult, "load", lambda entry: functions[entry.function])
+        monkeypatch.setattr(PaperResult, "load", lambda entry: functions[entry.module])
         return calls
 
     return install
@@ -118,7 +117,7 @@ def test_a_signal_while_a_problem_is_set_up_starts_no_run(adfs, home, monkeypatc
 
 
 def test_what_can_be_refused_is_refused_before_any_work(adfs, fakes, home):
-    calls = fakes(data=("higgs",))
+    calls = fakes(data="higgs")
     for arguments, sentence in (
         (["nothing"], "'nothing' is nothing that can be reproduced; choose all or one of one, two"),
         (["all"], "two needs the data set higgs, which is not on disk; put its file into the"),
@@ -178,4 +177,4 @@ def test_help_imports_no_arithmetic():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert done.stdout.splitlines()[-1] == "[]"
-    assert all(f"\n  {name} " in done.stdout for name in catalogue.CATALOGUE)
+    assert all(f"\n  {name} " in done.stdout for name in CATALOGUE)

@@ -1,25 +1,24 @@
 """Table 1, the scaling claim and "ADFS ahead of MSDA and ESDACD", judged on small runs."""
 
-import dataclasses
+import math
 
 import numpy as np
 import pytest
 
 import adfs
 from adfs.data.generators import higgs_like
-from adfs.study.paper import figures, scaling, table_1
-from adfs.study.paper.bounded_times import JUDGED, Times
-from adfs.study.paper.samples import Pool
-from adfs.study.paper.study_context import StudyContext
-from adfs.study.paper.table_1 import TABLE_1, RateCase
+from adfs.study.paper import FIGURE_3, StudyCase, figures, scaling, table_1
+from adfs.study.paper.claims import JUDGED
+from adfs.study.paper.study_context import Pool, StudyContext
+from adfs.study.paper.table_1 import FORMULAS
 from oracles import table_1 as oracle
 
 CONTEXT = StudyContext(quick=True, jobs=2, quiet=True)
 CASES = (
-    RateCase("base", "grid:3x3", 120, 5.0, 1.0),
-    RateCase("large graph", "ring:16", 120, 5.0, 1.0),
-    RateCase("slow messages", "grid:3x3", 120, 30.0, 1.0),
-    RateCase("hard", "grid:3x3", 120, 5.0, 0.2),
+    StudyCase("base", "grid:3x3", 120, 5.0, 1.0),
+    StudyCase("large graph", "ring:16", 120, 5.0, 1.0),
+    StudyCase("slow messages", "grid:3x3", 120, 30.0, 1.0),
+    StudyCase("hard", "grid:3x3", 120, 5.0, 0.2),
 )
 
 
@@ -90,7 +89,7 @@ def time_per_factor_e(curve, last=1e-8):
 @pytest.fixture(scope="module")
 def entries(pool):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(table_1, "METHODS", tuple(TABLE_1))
+        patch.setattr(table_1, "METHODS", tuple(FORMULAS))
         return [entry for case in CASES for entry in table_1.measure(case, pool, 1, CONTEXT)]
 
 
@@ -112,8 +111,8 @@ def test_the_measured_time_for_a_factor_e_is_the_slope_of_a_run(pool, entries):
 def test_times_are_as_in_table_1_up_to_one_constant_per_method(entries):
     # DSBA's row is for another step than its runs take here: it is judged as a bound only.
     others = [entry for entry in entries if entry.method != "dsba"]
-    assert table_1._constant_claim(others).holds == "yes"
-    ratios = {name: [e.ratio for e in entries if e.method == name] for name in TABLE_1}
+    assert table_1.constant_claim(others).holds == "yes"
+    ratios = {name: [e.ratio for e in entries if e.method == name] for name in FORMULAS}
     assert max(ratios["dsba"]) < 1.0
     assert max(ratios["adfs"]) < 1.3 * min(ratios["adfs"])
     assert min(ratios["adfs"]) > 0.6
@@ -121,13 +120,13 @@ def test_times_are_as_in_table_1_up_to_one_constant_per_method(entries):
 
 
 def test_methods_far_apart_in_table_1_are_in_that_order(entries):
-    claim = table_1._order_claim(entries)
-    assert len(list(table_1._pairs(entries))) >= 15
+    claim = table_1.order_claim(entries)
+    assert int(claim.measured.partition(" pairs")[0]) >= 15
     assert claim.holds == "yes", claim.measured
 
 
 def test_adfs_is_ahead_of_msda_and_dsba_where_m_is_above_tau(entries):
-    claim = table_1._winner_claim(entries)
+    claim = table_1.winner_claim(entries)
     assert claim.holds == "yes", claim.measured
     times = {(entry.method, entry.case.name): entry.time.known for entry in entries}
     assert times["msda", "base"] > 1.7 * times["adfs", "base"]
@@ -141,22 +140,21 @@ LONG, SHORT = (
 
 
 class Study:
-    """A plan's measured lines, critical sizes and verdicts."""
+    """A plan's measured rows, critical sizes and verdicts."""
 
     def __init__(self, plan, pool):
         found = [
             time
             for network in plan.networks()
-            for time in scaling.measure(network, plan, pool, CONTEXT)
+            for time in scaling.measure(*network, plan, pool, CONTEXT)
         ]
-        self.lines = {name: scaling.line_of(found, "adfs", name) for name in scaling.FAMILIES}
-        self.single = scaling.line_of(found, scaling.ONE_MACHINE, scaling.FIRST)
-        self.critical = {name: line.critical for name, line in self.lines.items()}
-        self.claims = scaling._claims(self.lines, self.single)
+        rows = scaling.rows_of(found)
+        self.rows = {(row.family, row.n): row for row in rows}
+        self.critical = {row.family: row.critical for row in rows if row.n > 1}
+        self.claims = [*scaling.growth_claims(rows), scaling.speed_up_claim(rows)]
 
     def over_one_node(self, family):
-        times = self.lines[family].times
-        return {n: time / times[1] for n, time in times.items()}
+        return {n: row.ratio.known for (name, n), row in self.rows.items() if name == family}
 
 
 @pytest.fixture(scope="module")
@@ -171,12 +169,12 @@ def short_sums(pool):
 
 def test_n_machines_learn_n_m_samples_in_the_time_of_one(long_sums):
     same, limit, speed_up = long_sums.claims
-    assert set(long_sums.critical.values()) == {None}
+    assert set(long_sums.critical.values()) == {math.inf}
     assert same.holds == limit.holds == speed_up.holds == "yes"
     for family in scaling.FAMILIES:
         assert max(long_sums.over_one_node(family).values()) < 2.0
         # 16 times as many samples, and not 16 times as long.
-        assert long_sums.lines[family].times[16] < long_sums.single.times[16] / 1.3
+        assert long_sums.rows[family, 16].speed_up.known > 1.3
 
 
 def test_beyond_the_critical_size_time_grows_with_the_graph(short_sums):
@@ -201,17 +199,15 @@ def test_the_measured_time_to_learn_is_that_of_a_run(pool, short_sums):
     setting = Setting(pool, "grid:4x4", SHORT.m, scaling.SIGMA)
     rho = adfs.Parameters.choose(setting.problem, tau=scaling.TAU).rho
     run = setting.curve("adfs", scaling.TAU, round(0.25 / rho), tol=1e-6)
-    measured = short_sums.lines["2D grid"].times[16]
+    measured = short_sums.rows["2D grid", 16].time.known
     assert measured == pytest.approx(time_to(run, SHORT.tol), rel=1e-6)
 
 
 @pytest.fixture(scope="module")
 def panel(pool):
     contenders = ("adfs", "adfs:paper", "msda", "msda:theory", "esdacd")
-    small = dataclasses.replace(
-        figures.PANELS["figure-3b"], pool=lambda: pool, contenders=contenders
-    )
-    return Times(figures.run_panel(small, CONTEXT)[0])
+    times, _ = figures.run_panel(FIGURE_3["figure-3b"], contenders, pool, CONTEXT)
+    return times
 
 
 def test_adfs_is_ahead_of_msda_and_esdacd_on_a_quick_figure_3(panel):
@@ -219,7 +215,7 @@ def test_adfs_is_ahead_of_msda_and_esdacd_on_a_quick_figure_3(panel):
         multiple = figures.against_adfs(panel, label)
         assert multiple.at_least(factor), f"{label} takes {multiple} as long as ADFS"
     # "By a large margin" counts from twice on, which MSDA's takes more than these 16 nodes.
-    assert figures._far_ahead(panel).holds in ("partly", "yes")
+    assert figures.figure_3_claims(panel)["far ahead"].holds in ("partly", "yes")
     assert panel.later("esdacd", "msda")
 
 

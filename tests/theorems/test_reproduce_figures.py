@@ -2,7 +2,7 @@
 
 import pytest
 
-from adfs.study.paper.catalogue import CATALOGUE
+from adfs.study.paper import CATALOGUE
 from adfs.study.paper.stragglers import CONSTANT
 from adfs.study.paper.study_context import StudyContext
 
@@ -12,7 +12,7 @@ FIGURES = [name for name in CATALOGUE if name.startswith("figure")]
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_every_contender_of_a_figure_runs_and_is_judged(name):
-    report = CATALOGUE[name].load()(StudyContext(quick=True, jobs=2, quiet=True))
+    report = CATALOGUE[name].load()(StudyContext(name, quick=True, jobs=2, quiet=True))
     (table,) = report.tables
     labels = [row[0] for row in table.rows]
     assert {"adfs", "newton", "lbfgs", "msda"} <= set(labels)

@@ -9,7 +9,7 @@ import adfs
 from adfs.schedule.clock import CLOCKS
 from adfs.study.paper import theorem_2
 from adfs.study.paper.study_context import StudyContext
-from adfs.study.paper.theorem_2 import STAGES, WaitingLaw
+from adfs.study.paper.theorem_2 import STAGES
 from oracles import clock as literal_clock
 from oracles import theory
 
@@ -60,7 +60,7 @@ def test_each_case_says_which_hypotheses_it_meets(n, p_comp, p_comm_max, tau, ki
 
 @pytest.fixture(scope="module")
 def report():
-    return theorem_2.theorem_2(StudyContext(quick=True))
+    return theorem_2.reproduce(StudyContext(quick=True))
 
 
 def rows_of(report, name):
@@ -88,12 +88,9 @@ def test_outside_the_hypotheses_no_constant_is_enough(report):
 
 
 def test_the_verdict_follows_the_numbers():
-    law = WaitingLaw("ring:4", 0.5, theorem_2.TAUS)
-    cases = theorem_2.measure(law, 5, 10, range(1))
+    cases = theorem_2.measure("ring:4", 0.5, theorem_2.TAUS, 5, 10, 1)
     worse = [case._replace(constants=(1.0, 1.0, 30.0)) for case in cases]
-    good, bad, mixed = (
-        theorem_2._claims(each, [], ("ring:4", "ring:4")) for each in (cases, worse, cases + worse)
-    )
+    good, bad, mixed = (theorem_2.main_claims(each) for each in (cases, worse, cases + worse))
     assert [claims[0].holds for claims in (good, bad, mixed)] == ["yes", "no", "partly"]
     assert bad[2].holds == "no"  # from 1 to 30 is no limit
 
@@ -101,9 +98,9 @@ def test_the_verdict_follows_the_numbers():
 def test_a_report_of_nothing_claims_nothing():
     context = StudyContext(quick=True)
     context.interrupts.received = 2
-    report = theorem_2.theorem_2(context)
+    report = theorem_2.reproduce(context)
     assert report.interrupted
     assert {claim.holds for claim in report.claims} == {"not decided"}
     assert report.pictures == []
     assert dataclasses.asdict(report)["tables"][0]["rows"] == []
-    assert "nothing was measured yet" in str(report)
+    assert "Not decided: nothing was measured" in str(report)

@@ -10,14 +10,17 @@ from adfs.study.plots.paper_plots import draw_slowdowns
 
 
 def test_points_stand_where_the_numbers_say_and_unknown_methods_are_left_out():
-    values = {"adfs": [1.5, 3.0], "katyusha": [2.5, np.nan], "l-katyusha": [2.0, 4.0],
-              "esdacd": [np.nan, np.nan]}  # fmt: skip
-    ax = draw_slowdowns(values, ["exponential", "slow"], Figure().add_subplot(), "a title")
+    values = {"adfs": [1.5, 3.0], "katyusha": [2.5, None], "l-katyusha": [2.0, 4.0],
+              "esdacd": [None, None]}  # fmt: skip
+    worlds = ("exponential", "slow")
+    by_world = {name: dict(zip(worlds, each, strict=True)) for name, each in values.items()}
+    figure = Figure()
+    draw_slowdowns({"a title": by_world}, figure)
+    (ax,) = figure.axes
     lines = {line.get_label(): line for line in ax.get_lines()}
     drawn = {label: line for label, line in lines.items() if not label.startswith("_")}
     assert set(drawn) == {"ADFS", "Katyusha", "L-Katyusha"}
-    values = {"ADFS": values["adfs"], "Katyusha": values["katyusha"],
-              "L-Katyusha": values["l-katyusha"]}  # fmt: skip
+    values = {"ADFS": [1.5, 3.0], "Katyusha": [2.5, np.nan], "L-Katyusha": [2.0, 4.0]}
     for label, line in drawn.items():
         np.testing.assert_array_equal(line.get_ydata(), values[label])
         assert np.abs(line.get_xdata() - [0.0, 1.0]).max() < 0.5

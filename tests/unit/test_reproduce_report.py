@@ -14,16 +14,14 @@ import adfs
 from adfs.algorithms.base import REGISTRY, MethodSetting
 from adfs.engine.interrupts import Interrupts
 from adfs.engine.stopping import Stopping
-from adfs.errors import DataError, ParameterError
 from adfs.solver import RunOptions, run
 from adfs.study.convergence_curves import Curve
-from adfs.study.paper import paper_report, samples
-from adfs.study.paper.catalogue import CATALOGUE, names_of
-from adfs.study.paper.large_networks import draw_network, time_to
-from adfs.study.paper.paper_report import Claim, Picture, Report, ResultTable, verdict
-from adfs.study.paper.scaling import FAMILIES, QUICK, critical_size
-from adfs.study.paper.study_context import StudyContext
-from adfs.study.paper.table_1 import TABLE_1, Sizes, late_slope
+from adfs.study.paper import CATALOGUE, claims, study_context
+from adfs.study.paper.claims import Claim, verdict
+from adfs.study.paper.paper_report import Picture, Report, ResultTable
+from adfs.study.paper.scaling import FAMILIES, QUICK, LargeNetwork, critical_size, draw_graph
+from adfs.study.paper.study_context import Pool, StudyContext
+from adfs.study.paper.table_1 import Sizes, late_slope
 from adfs.study.plots.paper_plots import draw_rates, draw_scaling
 
 
@@ -62,7 +60,7 @@ def test_long_sentences_are_broken_beside_their_heading():
     text = str(Claim("word " * 40, "short", "yes")).splitlines()
     assert text[0].startswith("The paper:  word")
     assert text[1].startswith("            word")
-    assert max(map(len, text)) <= paper_report.WIDTH
+    assert max(map(len, text)) <= claims.WIDTH
 
 
 def test_a_saved_report_is_whole_in_every_format(tmp_path):
@@ -123,27 +121,21 @@ def test_a_signal_keeps_what_is_finished_and_begins_nothing_more():
 
 def test_every_name_of_the_catalogue_leads_to_a_function():
     assert all(callable(entry.load()) for entry in CATALOGUE.values())
-    assert names_of("all") == list(CATALOGUE)
-    with pytest.raises(ParameterError, match="'figure-9' is nothing that can be reproduced; cho"):
-        names_of("figure-9")
 
 
-def test_names_that_need_data_refuse_without_it(monkeypatch, tmp_path):
+def test_samples_are_generated_where_a_set_is_not_on_disk(monkeypatch, tmp_path):
     monkeypatch.setenv("ADFS_CACHE", str(tmp_path))
     monkeypatch.delenv("ADFS_DATA", raising=False)
-    with pytest.raises(DataError, match="figure-3a needs the data set higgs, which is not on d"):
-        samples.require("figure-3a", ("higgs",))
-    pool = samples.higgs()
+    pool = Pool.load("higgs")
     assert "generated" in pool.source
-    assert pool.X.shape == (samples.ROWS, 28)
+    assert pool.X.shape == (study_context.ROWS, 28)
     (tmp_path / "HIGGS.57594").write_text("1 1:1\n-1 28:2\n")
-    samples.require("figure-3a", ("higgs",))
-    assert samples.higgs().source == "higgs, 2 rows of HIGGS.57594"
+    assert Pool.load("higgs").source == "higgs, 2 rows of HIGGS.57594"
 
 
 def small_network(topology, seed=0):
     X, y = adfs.generators.two_gaussians(30, 3, seed=1)
-    return draw_network(samples.Pool(X, y, "clouds"), topology, 12, 0.5, seed)
+    return LargeNetwork(Pool(X, y, "clouds"), topology, 12, 0.5, seed)
 
 
 def test_the_weighted_sum_over_the_pool_is_f_itself():
@@ -169,7 +161,8 @@ def test_time_to_an_error_agrees_with_a_dense_curve(name):
     network = small_network(adfs.Topology.ring(4))
     network.problem.optimum()
     tol = 1e-5
-    found = time_to(network, REGISTRY[name](network.problem, MethodSetting()), tol, Interrupts())
+    method = REGISTRY[name](network.problem, MethodSetting())
+    found = network.time_to(tol, method, Interrupts())
     stopping = Stopping(tol / 100, measure="suboptimality")
     options = RunOptions(evaluate_every=1)
     trace = run(network.problem, name, MethodSetting(), stopping, options, Interrupts()).trace
@@ -181,10 +174,8 @@ def test_time_to_an_error_agrees_with_a_dense_curve(name):
 def test_a_run_that_was_interrupted_has_no_time():
     network, interrupts = small_network(adfs.Topology.ring(4)), Interrupts()
     interrupts.received = signal.SIGINT
-    assert (
-        time_to(network, REGISTRY["adfs"](network.problem, MethodSetting()), 1e-5, interrupts)
-        is None
-    )
+    method = REGISTRY["adfs"](network.problem, MethodSetting())
+    assert network.time_to(1e-5, method, interrupts) is None
 
 
 SIZES = Sizes(n=9, m=100, tau=5, kappa_s=400, kappa_b=144, gamma=0.25)
@@ -196,7 +187,7 @@ SIZES = Sizes(n=9, m=100, tau=5, kappa_s=400, kappa_b=144, gamma=0.25)
      ("dsba", (100 + 400 + 4) * 6), ("adfs", 100 + 200 + 6 * 40)],
 )  # fmt: skip
 def test_table_1_in_numbers(name, time):
-    assert TABLE_1[name].time(SIZES) == pytest.approx(time)
+    assert SIZES.times[name] == pytest.approx(time)
 
 
 def test_sizes_are_read_off_the_problem():
@@ -217,21 +208,21 @@ def test_the_critical_size_of_square_grids_is_the_one_in_closed_form():
     gamma = (6.0 * math.sqrt(9000) / (1000 + math.sqrt(9e6))) ** 2
     side = math.pi / (2 * math.atan(math.sqrt(2 * gamma)))
     assert critical_size(sizes) == pytest.approx(side**2, rel=0.02)
-    assert critical_size({n: each for n, each in sizes.items() if n < 20}) is None
+    assert critical_size({n: each for n, each in sizes.items() if n < 20}) == math.inf
     assert critical_size({n: each._replace(tau=500) for n, each in sizes.items()}) == 4.0
-    assert critical_size({}) is None
+    assert critical_size({}) == math.inf
 
 
 def test_every_family_has_a_graph_of_every_size():
-    for family in FAMILIES.values():
-        assert [family(n, 0).n_nodes for n in QUICK.sizes] == list(QUICK.sizes)
-    assert set(FAMILIES["random 4-regular graph"](64, 1).degrees) == {4}
+    for family in FAMILIES:
+        assert [draw_graph(family, n, 0).n_nodes for n in QUICK.sizes] == list(QUICK.sizes)
+    assert set(draw_graph("random 4-regular graph", 64, 1).degrees) == {4}
 
 
 def test_the_late_slope_leaves_the_start_out():
     x = np.array([0.0, 1.0, 2.0, 12.0, 22.0])
     assert late_slope(Curve(x, np.exp([0.0, -4.0, -8.0, -12.0, -16.0]))) == pytest.approx(2.5)
-    assert late_slope(Curve(x, np.array([1.0, 0.9, 0.8, 0.6, 0.5]))) is None
+    assert late_slope(Curve(x, np.array([1.0, 0.9, 0.8, 0.6, 0.5]))) == math.inf
     exact = late_slope(Curve(x[:2], np.array([1.0, -1e-17])))  # below rounding: nothing left
     assert exact == pytest.approx(1 / -math.log(np.finfo(float).eps), rel=1e-9)
 
@@ -240,14 +231,15 @@ def test_scaling_and_rates_are_drawn_where_they_are():
     from matplotlib.figure import Figure
 
     points = {"ADFS, grid": [(1, 10.0), (4, 12.0)], "one machine": [(1, 8.0), (4, 30.0)]}
-    ax = draw_scaling(
-        points, Figure().add_subplot(), {"one machine": [(1, 8.0), (4, 32.0)]},
-        {"ADFS, grid": 3.0}, allowed=20.0,
-    )  # fmt: skip
+    theory, critical = {"one machine": [(1, 8.0), (4, 32.0)]}, {"ADFS, grid": 3.0}
+    figure = Figure()
+    draw_scaling(points, theory, critical, 20.0, figure)
+    (ax,) = figure.axes
     lines = {line.get_label(): line.get_xydata().tolist() for line in ax.lines}
     assert lines["ADFS, grid"] == [[1, 10.0], [4, 12.0]]
     assert [text.get_text() for text in ax.texts] == [
         "twice the time of one node", "critical size of the grid: 3",
     ]  # fmt: skip
-    ax = draw_rates({"adfs": [(200.0, 90.0), (100.0, 50.0)]}, Figure().add_subplot())
-    assert ax.lines[0].get_xydata().tolist() == [[100.0, 50.0], [200.0, 90.0]]
+    figure = Figure()
+    draw_rates({"adfs": [(200.0, 90.0), (100.0, 50.0)]}, figure)
+    assert figure.axes[0].lines[0].get_xydata().tolist() == [[100.0, 50.0], [200.0, 90.0]]

@@ -4,18 +4,10 @@ import dataclasses
 
 import pytest
 
-from adfs.study.paper import figures
-from adfs.study.paper.bounded_times import UNKNOWN, AtLeast, Times
-from adfs.study.paper.figures import cell_of, remarks_on, times_table
-from adfs.study.paper.paper_report import verdict
-from adfs.study.paper.stragglers import (
-    CONSTANT,
-    SLOW_NODE,
-    StragglerTimes,
-    advice,
-    slow_claim,
-    stochastic_claim,
-)
+from adfs.study.paper import figures, stragglers
+from adfs.study.paper.claims import UNKNOWN, AtLeast, Times, verdict
+from adfs.study.paper.figures import remarks_on, times_table
+from adfs.study.paper.stragglers import CONSTANT, SLOW_NODE, StragglerTimes, advice, judge_laws
 from support.comparisons import make_comparison, make_trace
 
 
@@ -72,23 +64,18 @@ def test_who_is_later_is_known_unless_neither_arrived():
 
 def test_a_cell_tells_a_limit_from_a_run_that_was_broken_off():
     found = runs(adfs=100.0, msda="time_limit", dsba="interrupted", ssda="diverged")
-    cells = [cell_of(found, label, 1e-6) for label in found.labels]
+    cells = [Times(found).cell(label) for label in found.labels]
     assert cells == [pytest.approx(75.0), "> 5x", None, "diverged"]
     assert [row[-1] for row in times_table(Times(found)).rows] == [1.0, None, None, None]
 
 
 def claims_of(figure, **ends):
     times = Times(runs(**ends))
-    functions = {
-        3: (figures._similar_to_point_saga, figures._far_ahead, figures._slowest,
-            figures._msda_does_well),
-        4: (figures._comparable, figures._slower_than_katyusha, figures._faster_than_katyusha,
-            figures._katyusha_before_msda),
-    }[figure]  # fmt: skip
-    text = " ".join([*map(str, (f(times) for f in functions)), *remarks_on(times)])
+    claims = (figures.figure_3_claims if figure == 3 else figures.figure_4_claims)(times).values()
+    text = " ".join([*map(str, claims), *remarks_on(times)])
     assert "nan" not in text.split()
     assert "inf" not in text.split()
-    return [function(times).holds for function in functions]
+    return [claim.holds for claim in claims]
 
 
 def test_figure_3_follows_the_numbers():
@@ -130,12 +117,12 @@ HIGGS = {
 
 def test_the_slowest_is_told_from_the_accuracies_that_were_reached():
     # Nobody but ADFS and DSBA reached 1e-6. At 1e-4 four methods came after Point-SAGA.
-    claim = figures._slowest(Times(table_by_hand(4_116_315.0, **HIGGS)))
+    claim = figures.figure_3_claims(Times(table_by_hand(4_116_315.0, **HIGGS)))["slowest"]
     assert claim.holds == "no"
     assert "msda and dsba arrived before it" in claim.measured
     assert "msda:theory, ssda, esdacd and dsba:paper arrived after it" in claim.measured
     last = HIGGS | {"point_saga": [37_668]} | {"ssda": [10_005, 4e6], "esdacd": [28_011, 4e6]}
-    claim = figures._slowest(Times(table_by_hand(4_116_315.0, **last)))
+    claim = figures.figure_3_claims(Times(table_by_hand(4_116_315.0, **last)))["slowest"]
     assert claim.holds == "yes"
     assert "after it" not in claim.measured
 
@@ -146,7 +133,7 @@ def test_who_would_have_been_slower_is_open_where_a_run_was_broken_off():
     early = make_trace([0.0, 10.0, 120.0], [1.0, 1e-2, 5e-3])
     found.records[2] = dataclasses.replace(found.records[2], status="interrupted", trace=early)
     assert Times(found).later("point-saga", "msda") is None
-    assert figures._slowest(Times(found)).holds == "not decided"
+    assert figures.figure_3_claims(Times(found))["slowest"].holds == "not decided"
 
 
 def test_figure_3_without_its_runs_decides_nothing():
@@ -163,25 +150,34 @@ def test_figure_4_judges_the_papers_parameters_and_the_tuned_ones():
     assert claims_of(4, adfs=100.0) == ["not decided"] * 4
 
 
+def straggler_times(**comparisons):
+    return StragglerTimes("few", "words", {law: Times(runs) for law, runs in comparisons.items()})
+
+
+def straggler_claims(found):
+    return [judge_laws([found], *claim) for claim in stragglers.CLAIMS]
+
+
 def test_the_advice_follows_the_numbers():
     calm = runs(adfs=100.0, msda=200.0, newton=50.0, dsba=300.0)
     rough = runs(adfs=120.0, msda=500.0, newton=400.0, dsba="time_limit")
-    found = StragglerTimes("few", "words", {CONSTANT: calm, "exponential": rough, SLOW_NODE: rough})
+    found = straggler_times(**{CONSTANT: calm, "exponential": rough, SLOW_NODE: rough})
     first, second, _ = advice([found])
     assert "pick newton, 2 times before ADFS" in first
     assert "ADFS is first" in first
     assert "ADFS is the one to pick, 3.3 times before newton" in second
-    claim = stochastic_claim([found])
-    assert claim.holds == slow_claim([found]).holds == "yes"
-    assert "dsba more than 4 times" in claim.measured  # 900 / 225
-    swapped = StragglerTimes("few", "words", {CONSTANT: rough, "exponential": calm})
-    assert stochastic_claim([swapped]).holds == "no"
+    stochastic, slow = straggler_claims(found)
+    assert stochastic.holds == slow.holds == "yes"
+    assert "dsba more than 4 times" in stochastic.measured  # 900 / 225
+    swapped = straggler_times(**{CONSTANT: rough, "exponential": calm})
+    assert straggler_claims(swapped)[0].holds == "no"
     # dsba had not arrived under constant delays: nothing can be said of its slowdown.
     assert swapped.slowdown("exponential", "dsba") == UNKNOWN
 
 
 def test_nothing_finished_is_said_so():
-    found = StragglerTimes("few", "words", {CONSTANT: runs(adfs="interrupted")})
-    assert stochastic_claim([found]).holds == "not decided"
-    assert "nothing was finished" in stochastic_claim([found]).measured
+    found = straggler_times(**{CONSTANT: runs(adfs="interrupted")})
+    stochastic, _ = straggler_claims(found)
+    assert stochastic.holds == "not decided"
+    assert stochastic.measured.startswith("Not decided: nothing was measured")
     assert "ADFS did not arrive" in advice([found])[0]

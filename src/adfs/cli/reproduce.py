@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 from adfs.cli import files, options, output, plain_progress
 from adfs.cli.arguments import Command, Option
 from adfs.cli.early_signals import SIGNALS
-from adfs.study.paper.catalogue import ALL, CATALOGUE, names_of
+from adfs.errors import DataError, ParameterError
+from adfs.study.paper import CATALOGUE, is_on_disk
 
 if TYPE_CHECKING:
     from adfs.study.paper.paper_report import Report
 
+ALL = "all"
 EXAMPLES = """\
 examples:
   adfs reproduce theorem-2
@@ -28,7 +30,7 @@ environment failed, 130 and 143 interrupted."""
 
 def run(args: argparse.Namespace) -> int:
     """Check, then reproduce name after name, printing and writing each as it is finished."""
-    names = names_of(args.name)
+    names = list(CATALOGUE) if args.name == ALL else [args.name]
     _check(args, names)
     records: list[dict[str, Any]] = []
     number, status = None, 0
@@ -43,18 +45,28 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         state = "finished" if number is None else "interrupted"
         output.emit_json({"status": state, "quick": args.quick, "reports": records})
-    if number is not None:
-        return output.complain(_how_to_continue(args, names[: len(records)]), 128 + number)
-    return status
+    if number is None:
+        return status
+    way = f"what is finished is in {args.out}"
+    if args.out is None:
+        way = "give --out DIR to keep what is finished"
+    return output.complain(f"interrupted in {name}; {way}.", 128 + number)
 
 
 def _check(args: argparse.Namespace, names: list[str]) -> None:
     """Everything that can be refused before any work."""
-    from adfs.study.paper.samples import require
-
+    if unknown := [name for name in names if name not in CATALOGUE]:
+        raise ParameterError(
+            f"{unknown[0]!r} is nothing that can be reproduced; choose {ALL} or one of "
+            f"{', '.join(CATALOGUE)}."
+        )
     for name in names:
-        if not args.quick:
-            require(name, CATALOGUE[name].data)
+        needed = CATALOGUE[name].data
+        if needed and not (args.quick or is_on_disk(needed)):
+            raise DataError(
+                f"{name} needs the data set {needed}, which is not on disk; put its file into the "
+                "folder named by ADFS_DATA, or give --quick for a small version on generated data."
+            )
     if args.out is not None:
         for name in names:
             files.make_folder(args.out, Path(args.out) / name, "report.txt")
@@ -67,18 +79,16 @@ def _reproduce(args: argparse.Namespace, name: str) -> tuple["Report", int | Non
 
     progress: dict[str, Any] = {}
     if plain_progress.are_lines_wanted(args):
-        lines, run_lines = plain_progress.ShareLines(name), plain_progress.ProgressLines()
-        progress = {"progress": lines, "callback": run_lines}
+        progress["progress"] = plain_progress.ShareLines(name)
+        progress["callback"] = plain_progress.ProgressLines()
     folder = None if args.out is None else Path(args.out) / name
-    function = CATALOGUE[name].load()
+    study = CATALOGUE[name].load()
     with Interrupts(SIGNALS) as interrupts:
         args.leaving.repeat()
-        report = function(
-            StudyContext(
-                args.quick, args.jobs, folder, interrupts, quiet=args.quiet, name=name, **progress
-            )
+        context = StudyContext(
+            name, args.quick, args.jobs, folder, interrupts, quiet=args.quiet, **progress
         )
-    return report, interrupts.received
+        return study(context), interrupts.received
 
 
 def _save(args: argparse.Namespace, report: "Report") -> int:
@@ -95,14 +105,6 @@ def _save(args: argparse.Namespace, report: "Report") -> int:
         missing = "" if files.have_matplotlib() else f" (no picture: {files.MISSING})"
         output.emit(f"written to {folder}{missing}\n\n")
     return 0
-
-
-def _how_to_continue(args: argparse.Namespace, begun: list[str]) -> str:
-    if args.out is None:
-        way = "give --out DIR to keep what is finished"
-    else:
-        way = f"what is finished is in {args.out}"
-    return f"interrupted in {begun[-1]}; {way}."
 
 
 WIDTH = max(map(len, CATALOGUE))

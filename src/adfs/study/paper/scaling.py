@@ -9,65 +9,47 @@ all samples, are run to the same relative suboptimality.
 
 import itertools
 import math
-from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from functools import cached_property, partial
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from adfs.algorithms import registered  # noqa: F401  (fills the registry)
-from adfs.algorithms.base import REGISTRY, MethodSetting
+from adfs.algorithms.base import REGISTRY, Method, MethodSetting
+from adfs.data.partition import partition_rows
+from adfs.engine.evaluation import objectives
+from adfs.engine.interrupts import Interrupts
+from adfs.engine.steppers import BlockStepper
 from adfs.graphs.topology import Topology
+from adfs.problem.finite_sum import Problem
 from adfs.schedule.delays import Delays
+from adfs.study.convergence_curves import Curve, first_reach
 from adfs.study.numbers import listing
-from adfs.study.paper.large_networks import draw_network, time_to
-from adfs.study.paper.paper_report import Claim, Picture, Report, ResultTable, Rows, verdict
-from adfs.study.paper.samples import Pool, higgs
-from adfs.study.paper.study_context import StudyContext
-from adfs.study.paper.table_1 import TABLE_1, Sizes
-from adfs.study.plots.paper_plots import Points, draw_scaling
+from adfs.study.paper.claims import UNKNOWN, AtLeast, Claim, grouped, judge, median_time, spread
+from adfs.study.paper.paper_report import Picture, Report, ResultTable, Rows
+from adfs.study.paper.study_context import Pool, StudyContext
+from adfs.study.paper.table_1 import Sizes
+from adfs.study.plots.paper_plots import draw_scaling
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
+Matrix = NDArray[np.float64]
 TAU, SIGMA = 5.0, 1.0
-ONE_MACHINE = "point-saga"
+ONE_NODE, ONE_MACHINE = "one node", "one machine"  # ADFS, and Point-SAGA with all samples
+GRID, CUBE, RANDOM = FAMILIES = ("2D grid", "hypercube", "random 4-regular graph")
+WITH_ONE_MACHINE = (ONE_NODE, GRID)  # it has no network: once per size and seed is enough
 SAME = 2.0  # times within this factor count as the same
 FAR = 4.0  # so many critical sizes are well beyond it
-NOTHING = "Not decided: no network has a time to compare with one node's"
+MOST_FACTORS_E = 100.0  # theory's; practice needs half of them
+NEAR = 4.0  # within this factor of tol, the error is computed by F itself
 
 
-def _grid(n: int, seed: int) -> Topology:
-    side = math.isqrt(n)
-    return Topology.grid(side, side)
-
-
-def _hypercube(n: int, seed: int) -> Topology:
-    return Topology.hypercube(n.bit_length() - 1)
-
-
-def _random_regular(n: int, seed: int) -> Topology:
-    return Topology.complete(n) if n < 6 else Topology.random_regular(n, 4, seed)
-
-
-FAMILIES: dict[str, Callable[[int, int], Topology]] = {
-    "2D grid": _grid,
-    "hypercube": _hypercube,
-    "random 4-regular graph": _random_regular,
-}
-FIRST = next(iter(FAMILIES))
-
-
-class DrawnNetwork(NamedTuple):
-    """A graph of a family, with the seed of its samples, schedule and edges."""
-
-    family: str
-    n: int
-    seed: int
-
-    @property
-    def algorithms(self) -> tuple[str, ...]:
-        """Point-SAGA has no network: once per size and seed is enough."""
-        return ("adfs", ONE_MACHINE) if self.family == FIRST else ("adfs",)
+def draw_graph(family: str, n: int, seed: int) -> Topology:
+    """A graph of ``n`` nodes."""
+    if family == CUBE:
+        return Topology.hypercube(n.bit_length() - 1)
+    if family == RANDOM:
+        return Topology.complete(n) if n < 6 else Topology.random_regular(n, 4, seed)
+    return Topology.grid(math.isqrt(n), math.isqrt(n))
 
 
 class GrowthPlan(NamedTuple):
@@ -82,13 +64,14 @@ class GrowthPlan(NamedTuple):
         """Large networks average over their nodes already, and cost more."""
         return range(max(1, min(self.most_seeds, self.sizes[-1] // n)))
 
-    def networks(self) -> list[DrawnNetwork]:
-        """Every network, small ones first; one node has no graph, so it is measured once."""
+    def networks(self) -> list[tuple[str, int, int]]:
+        """Family, size and seed, small ones first; one node has no graph: it is measured once."""
         return [
-            DrawnNetwork(family, n, seed)
-            for n in self.sizes for family in FAMILIES for seed in self.seeds(n)
-            if n > 1 or family == FIRST
-        ]  # fmt: skip
+            (family, n, seed)
+            for n in self.sizes
+            for family in (FAMILIES if n > 1 else [ONE_NODE])
+            for seed in self.seeds(n)
+        ]
 
 
 FULL = GrowthPlan(1000, (1, 4, 16, 64, 256, 1024), 1e-6, 5)
@@ -96,35 +79,99 @@ QUICK = GrowthPlan(100, (1, 4, 16, 64), 1e-4, 2)
 
 
 class GrowthTime(NamedTuple):
-    """What an algorithm needed there, None if it did not arrive, beside what theory says."""
+    """A time measured on a family or on one machine, infinite if it did not arrive."""
 
-    algorithm: str
-    network: DrawnNetwork
-    time: float | None
+    line: str
+    n: int
+    time: float
     sizes: Sizes
 
 
-class GrowthLine(NamedTuple):
-    """Medians over seeds for one algorithm on one family, by number of nodes.
+class GrowthRow(NamedTuple):
+    """A family at one size: medians over seeds."""
 
-    Sizes without a time are those at which it did not arrive. ``critical`` is the critical size,
-    None if it is beyond all sizes.
+    family: str
+    n: int
+    sizes: Sizes
+    critical: float  # size of the family, infinite if it is beyond all that were run
+    time: AtLeast  # ADFS's
+    ratio: AtLeast  # to that of one node
+    alone: AtLeast  # time of one machine with all samples
+    speed_up: AtLeast  # over that machine
+    predicted: float  # speed-up by two rows of Table 1
+
+
+class LargeNetwork:
+    """A problem on a network, and F at its many models without as many passes over n m samples.
+
+    Nodes draw their samples from one pool, with overlap (Appendix E). So F is a weighted sum over
+    the pool, the weight of a row being how many nodes drew it: exact, and far fewer rows than n m.
     """
 
-    times: dict[int, float]
-    sizes: dict[int, Sizes]
-    critical: float | None = None
+    def __init__(self, pool: Pool, topology: Topology, m: int, sigma: float, seed: int) -> None:
+        n = topology.n_nodes
+        self.problem = pool.problem(topology, m, sigma, seed)
+        rows = np.concatenate(partition_rows(len(pool.y), n, "draw", seed, m))
+        times = np.bincount(rows, minlength=len(pool.y))
+        drawn = times > 0
+        self.pooled = Problem([(pool.X[drawn], pool.y[drawn], times[drawn])], "logistic", n * sigma)
+
+    def error(self, thetas: Matrix) -> float:
+        """Mean over nodes of ``F(theta_i) - F*``, relative to ``|F*|``."""
+        if (thetas == thetas[0]).all():  # one machine, whose model all nodes have
+            thetas = thetas[:1]
+        best = self.pooled.optimum().objective
+        return float(np.mean(objectives(self.pooled, thetas)) - best) / abs(best)
+
+    def rough_error(self, thetas: Matrix) -> float:
+        """The same by Taylor's formula at the optimum: cheap, and good near it."""
+        best = self.pooled.optimum()
+        away = thetas - best.theta
+        error = float(0.5 * np.mean(np.sum(away @ self._hessian * away, axis=1)))
+        return error / abs(best.objective)
+
+    @cached_property
+    def _hessian(self) -> Matrix:
+        """Of F at the optimum, by differences of gradients: two passes per feature."""
+        best = self.pooled.optimum().theta
+        step = 1e-4 * (float(np.linalg.norm(best)) or 1.0)
+        shifts = step * np.eye(len(best))
+        rows = [self.pooled.gradient(best + h) - self.pooled.gradient(best - h) for h in shifts]
+        return np.array(rows) / (2.0 * step)
+
+    def time_to(self, tol: float, method: Method, interrupts: Interrupts) -> float | None:
+        """Idealized time until the error falls to ``tol``, log-linear between evaluations.
+
+        An evaluation comes every quarter of theory's factors e, about half a factor e in practice;
+        far from ``tol`` it is a rough one. Infinite where the error does not fall as theory says,
+        None where a signal came first.
+        """
+        stepper = BlockStepper(self.problem, method)
+        interval = max(1, round(0.25 / method.rho))
+        times, errors = [0.0], [self.error(method.algorithm.output(stepper.state))]
+        while errors[-1] > tol:
+            if stepper.position * method.rho > MOST_FACTORS_E:
+                return math.inf
+            stop = stepper.position + interval
+            while stepper.position < stop:
+                if interrupts.received is not None:
+                    return None
+                stepper.load(min(stop, stepper.position + method.block))
+                stepper.serve()
+            thetas = method.algorithm.output(stepper.state)
+            rough = self.rough_error(thetas)
+            times.append(stepper.clock.time)
+            errors.append(rough if rough > NEAR * tol else self.error(thetas))
+        return first_reach(Curve(np.array(times), np.array(errors)), tol)
 
 
-def scaling(context: StudyContext) -> Report:
+def reproduce(context: StudyContext) -> Report:
     """Measure, then judge."""
-    plan, pool = (QUICK if context.quick else FULL), higgs()
+    plan, pool = (QUICK if context.quick else FULL), Pool.load("higgs")
     networks = plan.networks()
-    costs = [each.n * (1.2 if ONE_MACHINE in each.algorithms else 1.0) for each in networks]
-    measured = context.map(lambda each: measure(each, plan, pool, context), networks, costs)
-    found = [time for times in measured for time in times]
-    lines = {family: line_of(found, "adfs", family) for family in FAMILIES}
-    single = line_of(found, ONE_MACHINE, FIRST)
+    costs = [n * (1.2 if family in WITH_ONE_MACHINE else 1.0) for family, n, _ in networks]
+    measured = context.map(lambda each: measure(*each, plan, pool, context), networks, costs)
+    rows = rows_of(list(itertools.chain.from_iterable(measured)))
     setting = [
         f"Data: {pool.source}.",
         f"Logistic regression, {plan.m:,} samples per node drawn from them with overlap, "
@@ -137,138 +184,116 @@ def scaling(context: StudyContext) -> Report:
         "equals m + sqrt(m kappa_s), both computed from the problem.",
     ]
     return Report(
-        "scaling", "n machines and n m samples in the time of one machine and m samples",
-        setting, _claims(lines, single), [_table(lines, single)], _remarks(lines, single),
-        _pictures(lines, single), context.quick, context.interrupted,
+        "scaling", "n machines and n m samples in the time of one machine and m samples", setting,
+        [*growth_claims(rows), speed_up_claim(rows)], [_table(rows)], _remarks(rows),
+        _pictures(rows), context.quick, context.interrupted,
     )  # fmt: skip
 
 
 def measure(
-    network: DrawnNetwork, plan: GrowthPlan, pool: Pool, context: StudyContext
+    family: str, n: int, seed: int, plan: GrowthPlan, pool: Pool, context: StudyContext
 ) -> list[GrowthTime]:
-    """Times of ADFS and, on the first family, of one machine with all samples.
-
-    Without those that a signal interrupted.
-    """
-    topology = FAMILIES[network.family](network.n, network.seed)
-    drawn = draw_network(pool, topology, plan.m, SIGMA, network.seed)
-    setting = MethodSetting(tau=TAU, delays=Delays(tau=TAU), seed=network.seed)
-    found = []
-    for name in network.algorithms:
-        method = REGISTRY[name](drawn.problem, setting)
-        time = time_to(drawn, method, plan.tol, context.interrupts)
-        if time is None and context.interrupted:
+    """Times on a network, without those that a signal interrupted."""
+    drawn = LargeNetwork(pool, draw_graph(family, n, seed), plan.m, SIGMA, seed)
+    setting = MethodSetting(tau=TAU, delays=Delays(tau=TAU), seed=seed)
+    lines, found = {"adfs": family}, []
+    if family in WITH_ONE_MACHINE:
+        lines["point-saga"] = ONE_MACHINE
+    for algorithm, line in lines.items():
+        method = REGISTRY[algorithm](drawn.problem, setting)
+        time = drawn.time_to(plan.tol, method, context.interrupts)
+        if time is None:
             break
-        found.append(GrowthTime(name, network, time, Sizes.of(drawn.problem, TAU)))
+        found.append(GrowthTime(line, n, time, Sizes.of(drawn.problem, TAU)))
     return found
 
 
-def line_of(found: list[GrowthTime], algorithm: str, family: str) -> GrowthLine:
-    """The one node belongs to every family; a size has a time if more than half arrived."""
-    groups: dict[int, list[GrowthTime]] = {}
-    for time in found:
-        if time.algorithm == algorithm and (time.network.family == family or time.network.n == 1):
-            groups.setdefault(time.network.n, []).append(time)
-    sizes = {n: groups[n][0].sizes for n in sorted(groups)}
-    medians = {
-        n: float(np.median([math.inf if each.time is None else each.time for each in groups[n]]))
-        for n in sizes
-    }
-    times = {n: median for n, median in medians.items() if math.isfinite(median)}
-    return GrowthLine(times, sizes, critical_size(sizes))
+def rows_of(found: list[GrowthTime]) -> list[GrowthRow]:
+    """One row per family and size, one node first."""
+    groups = grouped(((each.line, each.n), each) for each in found)
+    times = {key: median_time([each.time for each in group]) for key, group in groups.items()}
+    one, rows = times.get((ONE_NODE, 1), UNKNOWN), []
+    for family in (ONE_NODE, *FAMILIES):
+        sizes = {n: group[0].sizes for (line, n), group in groups.items() if line == family}
+        critical = critical_size(sizes)
+        for n, each in sizes.items():
+            time, alone = times[family, n], times.get((ONE_MACHINE, n), UNKNOWN)
+            multiples = time.over(one), alone, alone.over(time)
+            predicted = each.times["point-saga"] / each.times["adfs"]
+            rows.append(GrowthRow(family, n, each, critical, time, *multiples, predicted))
+    return rows
 
 
-def critical_size(sizes: dict[int, Sizes]) -> float | None:
-    """Number of nodes at which the network's term equals the rest; None if it never does.
+def critical_size(sizes: dict[int, Sizes]) -> float:
+    """Number of nodes at which the network's term equals the rest; infinite if it never does.
 
     Between two sizes the ratio of the two is taken as a power of n.
     """
-    measured = [(n, each.network / each.work) for n, each in sizes.items() if n > 1]
+    measured = [(n, each.network / each.work) for n, each in sizes.items()]
     for (n, low), (more, high) in itertools.pairwise(measured):
         if low < 1.0 <= high:
             share = math.log(1.0 / low) / math.log(high / low)
             return float(n * (more / n) ** share)
-    return float(measured[0][0]) if measured and measured[0][1] >= 1.0 else None
+    return float(measured[0][0]) if measured and measured[0][1] >= 1.0 else math.inf
 
 
-def _claims(lines: dict[str, GrowthLine], single: GrowthLine) -> list[Claim]:
-    return [_same_time_claim(lines), _limit_claim(lines), _speed_up_claim(lines, single)]
+def growth_claims(rows: list[GrowthRow]) -> list[Claim]:
+    """Up to the critical size the time must not grow; well beyond it must, without one it must not.
+
+    What did not arrive has no vote.
+    """
+    networks = grouped((row.family, row) for row in rows if row.n > 1 and row.ratio.exact)
+    same, limit, same_cases, limit_cases = [], [], [], []
+    for family, group in networks.items():
+        last, critical = group[-1], group[0].critical
+        within = {row.n: row.ratio.value for row in group if row.n <= critical}
+        if within:
+            size = "beyond what was run" if math.isinf(critical) else f"{critical:,.0f}"
+            same.append(
+                f"{max(within.values()):.2f} times one node's time at most up to n = "
+                f"{max(within):,} on the {family} (critical size {size})"
+            )
+            same_cases += [ratio <= SAME for ratio in within.values()]
+        limit.append(f"{last.ratio.value:.2f} times at n = {last.n:,} on the {family}")
+        if math.isinf(critical):
+            limit_cases.append(last.ratio.at_most(SAME))
+        elif last.n >= FAR * critical:
+            limit_cases.append(last.ratio.value > SAME)
+    return [
+        judge(
+            "On n machines, ADFS learns from nm samples in the same time it takes optimal "
+            "algorithms to learn from m samples on one machine, until a critical network size.",
+            f"{'; '.join(same)}. Counted as the same: within a factor {SAME:g}.",
+            same_cases,
+        ),
+        judge(
+            "This scaling holds until a critical network size, which depends on communication "
+            "delays, on m, and on the topology.",
+            f"{'; '.join(limit)}. Expected: more than {SAME:g} times at {FAR:g} critical sizes or "
+            f"more, and not more than {SAME:g} times without a critical size.",
+            limit_cases or [None for _ in limit],
+        ),
+    ]
 
 
-def _over_one_node(line: GrowthLine, largest: float = math.inf) -> dict[int, float]:
-    """Time over that of one node, by size; none where one node did not arrive."""
-    one = line.times.get(1)
-    return {n: time / one for n, time in line.times.items() if one and 1 < n <= largest}
-
-
-def _same_time_claim(lines: dict[str, GrowthLine]) -> Claim:
-    parts, cases = [], []
-    for family, line in lines.items():
-        ratios = _over_one_node(line, line.critical or math.inf)
-        if not ratios:
-            continue
-        cases += [ratio <= SAME for ratio in ratios.values()]
-        critical = "beyond what was run" if line.critical is None else f"{line.critical:,.0f}"
-        parts.append(
-            f"{max(ratios.values()):.2f} times one node's time at most up to n = "
-            f"{max(ratios):,} on the {family} (critical size {critical})"
-        )
-    return Claim(
-        "On n machines, ADFS learns from nm samples in the same time it takes optimal algorithms "
-        "to learn from m samples on one machine, until a critical network size.",
-        f"{'; '.join(parts) or NOTHING}. Counted as the same: within a factor {SAME:g}.",
-        verdict(cases),
-    )
-
-
-def _limit_claim(lines: dict[str, GrowthLine]) -> Claim:
-    """Well beyond the critical size the time must have grown; without one it must not."""
-    parts, cases = [], []
-    for family, line in lines.items():
-        ratios = _over_one_node(line)
-        if not ratios:
-            continue
-        last, ratio = max(ratios.items())
-        if line.critical is None:
-            cases.append(ratio <= SAME)
-        elif last >= FAR * line.critical:
-            cases.append(ratio > SAME)
-        parts.append(f"{ratio:.2f} times at n = {last:,} on the {family}")
-    return Claim(
-        "This scaling holds until a critical network size, which depends on communication delays, "
-        "on m, and on the topology.",
-        f"{'; '.join(parts) or NOTHING}. Expected: more than {SAME:g} times at {FAR:g} "
-        f"critical sizes or more, and not more than {SAME:g} times without a critical size.",
-        verdict(cases),
-    )
-
-
-def _speed_up_claim(lines: dict[str, GrowthLine], single: GrowthLine) -> Claim:
+def speed_up_claim(rows: list[GrowthRow]) -> Claim:
     """Speed-up over one machine, against the ratio of two rows of Table 1."""
-    parts, shares = [], []
-    for family, line in lines.items():
-        common = sorted(line.times.keys() & single.times.keys() - {1})
-        speed_ups = {n: single.times[n] / line.times[n] for n in common}
-        shares += [speed_ups[n] / _theory_speed_up(line.sizes[n]) for n in common]
-        if common:
-            parts.append(f"{speed_ups[common[-1]]:.3g} times on the {family} of {common[-1]:,}")
-    spread = f"from {min(shares):.2f} to {max(shares):.2f}" if shares else "not decided"
-    return Claim(
+    known = [row for row in rows if row.n > 1 and row.speed_up.exact]
+    largest = {row.family: row for row in known}.values()
+    parts = [f"{row.speed_up.value:.3g} times on the {row.family} of {row.n:,}" for row in largest]
+    shares = [row.speed_up.value / row.predicted for row in known]
+    return judge(
         "ADFS can process n times more data in the same amount of time on a network of size n, "
         "where Point-SAGA on one machine needs nm + sqrt(nm kappa_s) (Table 1).",
-        f"ADFS is faster than Point-SAGA on one machine with all samples: "
-        f"{listing(parts) or 'not decided'}. Measured over predicted speed-up: {spread} over all "
-        f"networks. Counted as predicted: the same constant within a factor {SAME:g}, since Table "
-        "1 leaves constants out.",
-        verdict([max(shares) <= SAME * min(shares)] if shares else []),
+        f"ADFS is faster than Point-SAGA on one machine with all samples: {listing(parts)}. "
+        f"Measured over predicted speed-up: from {spread(shares, '.2f')} over all networks. "
+        f"Counted as predicted: the same constant within a factor {SAME:g}, since Table 1 leaves "
+        "constants out.",
+        [max(shares) <= SAME * min(shares)] if shares else [],
     )
 
 
-def _theory_speed_up(sizes: Sizes) -> float:
-    return TABLE_1[ONE_MACHINE].time(sizes) / TABLE_1["adfs"].time(sizes)
-
-
-def _remarks(lines: dict[str, GrowthLine], single: GrowthLine) -> list[str]:
+def _remarks(rows: list[GrowthRow]) -> list[str]:
     remarks = [
         "Table 1 leaves constants out. Theorem 3 has them: its network's term is sqrt(2) (1 + 4 "
         "tau) sqrt(kappa_s / gamma~), and on more than one node the bound on sigma_A costs a "
@@ -276,66 +301,60 @@ def _remarks(lines: dict[str, GrowthLine], single: GrowthLine) -> list[str]:
         "size, and passes it without a corner; at the critical size Table 1 itself says twice one "
         "node's time."
     ]
-    late = [
-        f"ADFS on {f'the {family} of {n:,}' if n > 1 else 'one node'}"
-        for family, line in lines.items() for n in line.sizes.keys() - line.times.keys()
-    ]  # fmt: skip
-    late += [f"Point-SAGA with {n:,} m samples" for n in single.sizes.keys() - single.times.keys()]
+    late = {f"Point-SAGA with {row.n:,} m samples" for row in rows if math.isinf(row.alone.value)}
+    for row in rows:
+        if not row.time.exact:
+            late.add(f"ADFS on {f'the {row.family} of {row.n:,}' if row.n > 1 else ONE_NODE}")
     if late:
         remarks.append(
             "Did not arrive, though by theory it arrives long before, and is left out of the "
-            f"verdicts: {listing(sorted(set(late)))}."
+            f"verdicts: {listing(sorted(late))}."
         )
-    one = lines[FIRST].times.get(1)
-    if one is not None and 1 in single.times:
-        remarks.append(
-            f"On one machine with m samples Point-SAGA needs {single.times[1]:,.0f} and ADFS "
-            f"{one:,.0f}: the times over that of one node are against ADFS itself; against "
-            f"Point-SAGA they are {one / single.times[1]:.2f} times as large."
-        )
+    for row in rows:
+        if row.n == 1 and row.speed_up.exact:
+            one, alone = row.time.value, row.alone.value
+            remarks.append(
+                f"On one machine with m samples Point-SAGA needs {alone:,.0f} and ADFS {one:,.0f}: "
+                "the times over that of one node are against ADFS itself; against Point-SAGA they "
+                f"are {one / alone:.2f} times as large."
+            )
     return remarks
 
 
-def _table(lines: dict[str, GrowthLine], single: GrowthLine) -> ResultTable:
-    rows: Rows = []
-    for family, line in lines.items():
-        for n, sizes in line.sizes.items():
-            time, one, alone = line.times.get(n), line.times.get(1), single.times.get(n)
-            rows.append((
-                family if n > 1 else "one node", n, round(n * sizes.m), sizes.gamma,
-                sizes.network / sizes.work, time, time / one if time and one else None, alone,
-                alone / time if alone and time else None, _theory_speed_up(sizes),
-            ))  # fmt: skip
+def _table(rows: list[GrowthRow]) -> ResultTable:
     headers = ("graph", "n", "samples", "gamma", "network/work", "ADFS time", "over n = 1",
                "one machine", "speed-up", "Table 1's")  # fmt: skip
+    cells: Rows = [
+        (row.family, row.n, round(row.n * row.sizes.m), row.sizes.gamma,
+         row.sizes.network / row.sizes.work, row.time.known, row.ratio.known, row.alone.known,
+         row.speed_up.known, row.predicted)
+        for row in rows
+    ]  # fmt: skip
     title = (
         "Idealized time. network/work: the two parts of ADFS's time in Table 1, 1 at the critical "
         "size. one machine: Point-SAGA with all samples."
     )
-    return ResultTable("scaling", title, headers, list(dict.fromkeys(rows)))
+    return ResultTable("scaling", title, headers, cells)
 
 
-def _pictures(lines: dict[str, GrowthLine], single: GrowthLine) -> list[Picture]:
+def _pictures(rows: list[GrowthRow]) -> list[Picture]:
     """Everything is drawn beside one node's time; without that there is no picture."""
-    one = next((line.times[1] for line in lines.values() if 1 in line.times), None)
-    if one is None:
+    if not (rows and rows[0].ratio.exact):
         return []
-    drawn = {f"ADFS, {family}": (line, "adfs") for family, line in lines.items()}
-    if 1 in single.times:
-        drawn["Point-SAGA, one machine with all samples"] = (single, ONE_MACHINE)
-    measured: dict[str, Points] = {
-        label: list(line.times.items()) for label, (line, _) in drawn.items()
+    lines = {
+        f"ADFS, {family}": [row for row in rows if row.family in (ONE_NODE, family)]
+        for family in FAMILIES
     }
-    theory = {label: _scaled_theory(*each) for label, each in drawn.items()}
-    marks = {f"ADFS, {family}": line.critical for family, line in lines.items() if line.critical}
-
-    def draw(figure: "Figure") -> None:
-        draw_scaling(measured, figure.add_subplot(), theory, marks, SAME * one)
-
+    alone = "Point-SAGA, one machine with all samples"
+    if rows[0].alone.exact:
+        lines[alone] = [row._replace(time=row.alone) for row in lines[f"ADFS, {GRID}"]]
+    measured, theory = {}, {}
+    for label, line in lines.items():
+        algorithm = "point-saga" if label == alone else "adfs"
+        # Table 1's times, scaled to what was measured at one node.
+        scale = line[0].time.value / line[0].sizes.times[algorithm]
+        measured[label] = [(row.n, row.time.value) for row in line if row.time.exact]
+        theory[label] = [(row.n, scale * row.sizes.times[algorithm]) for row in line]
+    critical = {f"ADFS, {row.family}": row.critical for row in rows if row.critical < math.inf}
+    draw = partial(draw_scaling, measured, theory, critical, SAME * rows[0].time.value)
     return [Picture("scaling", (10.0, 5.0), draw)]
-
-
-def _scaled_theory(line: GrowthLine, algorithm: str) -> Points:
-    """Table 1's times, scaled to what was measured at one node."""
-    scale = line.times[1] / TABLE_1[algorithm].time(line.sizes[1])
-    return [(n, scale * TABLE_1[algorithm].time(sizes)) for n, sizes in line.sizes.items()]

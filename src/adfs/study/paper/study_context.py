@@ -1,67 +1,59 @@
-"""How a study of the paper is run: its size, its threads, its folder, its progress, its signals."""
+"""What every study of the paper has: samples to draw from, threads, a folder, progress, signals."""
 
-import contextlib
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from threading import Lock
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
+from adfs.data import datasets
+from adfs.data.generators import higgs_like, sparse_text, two_gaussians
+from adfs.data.partition import partition
 from adfs.engine.interrupts import Interrupts
 from adfs.engine.progress import is_drawn, live_bars, seconds_left
+from adfs.graphs.topology import Topology
 from adfs.problem.finite_sum import Problem
 from adfs.study.compare import Callback, compare
 from adfs.study.comparison import Comparison
+from adfs.study.paper import is_on_disk
 from adfs.threads import one_blas_thread
 
+ROWS = 57_594  # as many as the part of Higgs that is commonly at hand
+TEXT = "reuters-money-fx"
+GENERATED = {
+    "higgs": (partial(higgs_like, ROWS), "generated rows that look like Higgs"),
+    "covtype": (partial(two_gaussians, ROWS, 54), "two Gaussian clouds"),
+    TEXT: (partial(sparse_text, 7_770, 8_315), "generated sparse text"),
+}
 Item = TypeVar("Item")
 Found = TypeVar("Found")
 
 
 @dataclass(frozen=True)
 class StudyContext:
-    """The argument of every study.
+    """The argument of every study."""
 
-    Attributes
-    ----------
-    quick : bool
-        The same at a size that ends within a minute.
-    jobs : int
-        Threads; kernels hold no lock, so two threads use two cores.
-    folder : Path, optional
-        Where finished runs are kept, and loaded from.
-    interrupts : Interrupts
-        Checked between pieces of work.
-    progress : callable
-        Called with the share done, in [0, 1].
-    quiet : bool
-        No bars on a terminal.
-    callback : callable, optional
-        Called with a `RunProgress` after each evaluation of a comparison's run.
-    name : str
-        Of the bar on a terminal.
-    """
-
-    quick: bool = False
-    jobs: int = 2
-    folder: Path | None = None
-    interrupts: Interrupts = field(default_factory=Interrupts)
-    progress: Callable[[float], object] = lambda share: None
-    quiet: bool = False
-    callback: Callback | None = None
-    name: str = "study"
+    name: str = "study"  # of what is reproduced
+    quick: bool = False  # the same at a size that ends within a minute
+    jobs: int = 2  # threads; kernels hold no lock, so two threads use two cores
+    folder: Path | None = None  # where finished runs are kept, and loaded from
+    interrupts: Interrupts = field(default_factory=Interrupts)  # checked between pieces of work
+    progress: Callable[[float], object] = lambda share: None  # called with the share done
+    quiet: bool = False  # no bars on a terminal
+    callback: Callback | None = None  # called after each evaluation of a comparison's run
 
     @property
     def interrupted(self) -> bool:
         """Whether to end with what is finished."""
         return self.interrupts.received is not None
-
-    @property
-    def _bars_wanted(self) -> bool | None:
-        return False if self.quiet else None
 
     def map(
         self, work: Callable[[Item], Found | None], items: Sequence[Item], costs: Sequence[float]
@@ -71,7 +63,9 @@ class StudyContext:
         ``costs`` are what the items cost in any unit, for the time remaining. After a signal, work
         in progress returns None and no other item is begun.
         """
-        total, done, lock = sum(costs), 0.0, Lock()
+        total, done, started, lock = sum(costs), 0.0, time.monotonic(), Lock()
+        bars = live_bars() if is_drawn(False if self.quiet else None) else None
+        task = bars and bars.add_task(self.name, total=1.0, text="", ends=math.inf)
 
         def one(item: Item, cost: float) -> Found | None:
             nonlocal done
@@ -80,15 +74,14 @@ class StudyContext:
             found = work(item)
             with lock:
                 done += cost
-                self.progress(done / total)
-                draw(done / total)
+                share, now = done / total, time.monotonic()
+                self.progress(share)
+                if bars:
+                    ends = now + seconds_left(now - started, share)
+                    bars.update(task, completed=share, text=f"{100 * share:.0f} %", ends=ends)
             return found
 
-        with (
-            one_blas_thread(),
-            share_bar(self.name, self._bars_wanted) as draw,
-            ThreadPoolExecutor(self.jobs) as pool,
-        ):
+        with one_blas_thread(), bars or nullcontext(), ThreadPoolExecutor(self.jobs) as pool:
             results = list(pool.map(one, items, costs))
         return [result for result in results if result is not None]
 
@@ -101,25 +94,30 @@ class StudyContext:
         runs that the folder had, and is marked as interrupted.
         """
         return compare(
-            problem, algorithms, jobs=self.jobs, progress=self._bars_wanted,
+            problem, algorithms, jobs=self.jobs, progress=False if self.quiet else None,
             folder=None if self.folder is None else self.folder / "runs" / label,
             interrupts=self.interrupts, callback=self.callback, **options,
         )  # fmt: skip
 
 
-@contextlib.contextmanager
-def share_bar(name: str, wanted: bool | None) -> Iterator[Callable[[float], object]]:
-    """A function that draws the share done as a bar; nothing where stderr is no terminal."""
-    if not is_drawn(wanted):
-        yield lambda share: None
-        return
-    started = time.monotonic()
-    with live_bars() as bars:
-        task = bars.add_task(name, total=1.0, text="", ends=math.inf)
+class Pool(NamedTuple):
+    """Rows and labels, and a phrase that says where they come from."""
 
-        def draw(share: float) -> None:
-            now = time.monotonic()
-            ends = now + seconds_left(now - started, share)
-            bars.update(task, completed=share, text=f"{100 * share:.0f} %", ends=ends)
+    X: Any
+    y: NDArray[np.float64]
+    source: str
 
-        yield draw
+    @classmethod
+    def load(cls, name: str) -> "Pool":
+        """The named set if it is on disk, else generated rows."""
+        if not is_on_disk(name):
+            generate, like = GENERATED[name]
+            X, y = generate(seed=0)
+            return cls(X, y, f"{like} ({len(y):,} rows; {name} is not on disk)")
+        X, y = datasets.load(name)
+        return cls(X, y, f"{name}, {len(y):,} rows of {datasets.locate(name).name}")
+
+    def problem(self, topology: Topology, m: int, sigma: float, seed: int = 0) -> Problem:
+        """Logistic regression on ``m`` rows per node, drawn with overlap (Appendix E)."""
+        shards = partition(self.X, self.y, topology.n_nodes, how="draw", m=m, seed=seed)
+        return Problem(shards, "logistic", sigma, topology)

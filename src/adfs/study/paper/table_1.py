@@ -6,35 +6,36 @@ moderate size, whatever the graph, the delays, the samples and the conditioning.
 
 import itertools
 import math
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from functools import partial
+from typing import NamedTuple
 
-import numpy as np
-
-from adfs.data.partition import partition
 from adfs.graphs.topology import Topology
 from adfs.problem.finite_sum import Problem
 from adfs.study.comparison import Comparison
 from adfs.study.convergence_curves import FLOOR, Curve, first_reach
 from adfs.study.numbers import listing
-from adfs.study.paper.bounded_times import UNKNOWN, AtLeast
+from adfs.study.paper import StudyCase
+from adfs.study.paper.claims import UNKNOWN, AtLeast, Claim, grouped, judge, median_time, spread
 from adfs.study.paper.figures import SECOND_ORDER
-from adfs.study.paper.paper_report import (
-    Claim,
-    Picture,
-    Report,
-    ResultTable,
-    Rows,
-    TableCell,
-    show,
-    verdict,
-)
-from adfs.study.paper.samples import Pool, higgs
-from adfs.study.paper.study_context import StudyContext
+from adfs.study.paper.paper_report import Picture, Report, ResultTable, Rows, TableCell, show
+from adfs.study.paper.study_context import Pool, StudyContext
 from adfs.study.plots.paper_plots import draw_rates
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+FORMULAS = {
+    "point-saga": "nm + sqrt(nm kappa_s)",
+    "msda": "sqrt(kappa_b) (m + tau / sqrt(gamma))",
+    "esdacd": "(m + tau) sqrt(kappa_b / gamma)",
+    "dsba": "(m + kappa_s + 1 / gamma) (1 + tau)",
+    "adfs": "m + sqrt(m kappa_s) + (1 + tau) sqrt(kappa_s / gamma)",
+}
+METHODS = (
+    "adfs", "point-saga", "msda", "esdacd", "dsba", "ssda", "katyusha", "l-katyusha", *SECOND_ORDER,
+)  # fmt: skip
+TOL = 1e-8
+FEWEST_FACTORS = 2.0  # factors e that an error must fall for a rate to be measured
+MOST_FACTORS = 30.0  # clock limit of a run, in factors e of the slowest row of Table 1
+STEADY = 4.0  # ratios within this factor count as one constant
+CLEAR = 3.0  # times further apart than this are a prediction of which method is faster
 
 
 class Sizes(NamedTuple):
@@ -50,11 +51,9 @@ class Sizes(NamedTuple):
     @classmethod
     def of(cls, problem: Problem, tau: float) -> "Sizes":
         """Sizes of a problem; ``m`` is the mean number of samples per node."""
-        conditioning = problem.conditioning
-        return cls(
-            problem.n_nodes, problem.n_samples / problem.n_nodes, tau, conditioning.kappa_s,
-            conditioning.kappa_b(), problem.topology.spectrum.gamma,
-        )  # fmt: skip
+        n, conditioning = problem.n_nodes, problem.conditioning
+        kappas = conditioning.kappa_s, conditioning.kappa_b()
+        return cls(n, problem.n_samples / n, tau, *kappas, problem.topology.spectrum.gamma)
 
     @property
     def work(self) -> float:
@@ -66,66 +65,31 @@ class Sizes(NamedTuple):
         """What the network adds: ``(1 + tau) sqrt(kappa_s / gamma)``, nothing for one machine."""
         return (1.0 + self.tau) * math.sqrt(self.kappa_s / self.gamma) if self.n > 1 else 0.0
 
-
-class Table1Row(NamedTuple):
-    """A row of Table 1: its time as the paper writes it, and as a number."""
-
-    formula: str
-    time: Callable[[Sizes], float]
-
-
-TABLE_1 = {
-    "point-saga": Table1Row(
-        "nm + sqrt(nm kappa_s)", lambda s: s.n * s.m + math.sqrt(s.n * s.m * s.kappa_s)
-    ),
-    "msda": Table1Row(
-        "sqrt(kappa_b) (m + tau / sqrt(gamma))",
-        lambda s: math.sqrt(s.kappa_b) * (s.m + s.tau / math.sqrt(s.gamma)),
-    ),
-    "esdacd": Table1Row(
-        "(m + tau) sqrt(kappa_b / gamma)", lambda s: (s.m + s.tau) * math.sqrt(s.kappa_b / s.gamma)
-    ),
-    "dsba": Table1Row(
-        "(m + kappa_s + 1 / gamma) (1 + tau)",
-        lambda s: (s.m + s.kappa_s + 1.0 / s.gamma) * (1.0 + s.tau),
-    ),
-    "adfs": Table1Row(
-        "m + sqrt(m kappa_s) + (1 + tau) sqrt(kappa_s / gamma)", lambda s: s.work + s.network
-    ),
-}
-METHODS = (
-    "adfs", "point-saga", "msda", "esdacd", "dsba", "ssda", "katyusha", "l-katyusha", "newton",
-    "lbfgs",
-)  # fmt: skip
-TOL = 1e-8
-FEWEST_FACTORS = 2.0  # factors e that an error must fall for a rate to be measured
-MOST_FACTORS = 30.0  # clock limit of a run, in factors e of the slowest row of Table 1
-STEADY = 4.0  # ratios within this factor count as one constant
-CLEAR = 3.0  # times further apart than this are a prediction of which method is faster
-
-
-class RateCase(NamedTuple):
-    """A setting, named by what sets it apart."""
-
-    name: str
-    graph: str
-    m: int
-    tau: float
-    sigma: float
+    @property
+    def times(self) -> dict[str, float]:
+        """The column Time of Table 1, ``FORMULAS`` in numbers."""
+        n, m, tau, kappa_s, kappa_b, gamma = self
+        return {
+            "point-saga": n * m + math.sqrt(n * m * kappa_s),
+            "msda": math.sqrt(kappa_b) * (m + tau / math.sqrt(gamma)),
+            "esdacd": (m + tau) * math.sqrt(kappa_b / gamma),
+            "dsba": (m + kappa_s + 1.0 / gamma) * (1.0 + tau),
+            "adfs": self.work + self.network,
+        }
 
 
 FULL = (
-    RateCase("base", "grid:3x3", 200, 5.0, 1.0),
-    RateCase("10x10", "grid:10x10", 200, 5.0, 1.0),
-    RateCase("tau = 50", "grid:3x3", 200, 50.0, 1.0),
-    RateCase("tau = 0.5", "grid:6x6", 200, 0.5, 1.0),
-    RateCase("m = 1,000", "grid:3x3", 1000, 5.0, 1.0),
-    RateCase("sigma = 0.1", "grid:3x3", 200, 5.0, 0.1),
+    StudyCase("base", "grid:3x3", 200),
+    StudyCase("10x10", "grid:10x10", 200),
+    StudyCase("tau = 50", "grid:3x3", 200, 50.0),
+    StudyCase("tau = 0.5", "grid:6x6", 200, 0.5),
+    StudyCase("m = 1,000", "grid:3x3", 1000),
+    StudyCase("sigma = 0.1", "grid:3x3", 200, 5.0, 0.1),
 )
 QUICK = (
-    RateCase("base", "grid:3x3", 40, 5.0, 1.0),
-    RateCase("large graph", "grid:4x4", 40, 5.0, 1.0),
-    RateCase("tau = 50", "grid:3x3", 40, 50.0, 1.0),
+    StudyCase("base", "grid:3x3", 40),
+    StudyCase("large graph", "grid:4x4", 40),
+    StudyCase("tau = 50", "grid:3x3", 40, 50.0),
 )
 
 
@@ -136,26 +100,34 @@ class Rate(NamedTuple):
     runs were interrupted.
     """
 
-    case: RateCase
+    case: StudyCase
     method: str
-    theory: float | None
+    theory: float  # NaN without a row in Table 1
     time: AtLeast
 
     @property
-    def ratio(self) -> float | None:
-        """Measured over theory."""
-        if self.theory is None or self.time.known is None:
-            return None
-        return self.time.known / self.theory
+    def ratio(self) -> float:
+        """Measured over theory; NaN if one of them is not known."""
+        return self.time.value / self.theory if self.time.exact else math.nan
 
     def __str__(self) -> str:
         return f"{self.method} ({self.case.name})"
 
+    @property
+    def cell(self) -> TableCell:
+        """The measured time in a table, and how many times theory's it is."""
+        if self.time == UNKNOWN:
+            return None
+        if not self.time.exact:
+            return f"> {show(float(f'{self.time.value:.2g}'))}"
+        text = show(float(f"{self.time.value:.3g}"))
+        return text if math.isnan(self.ratio) else f"{text} ({self.ratio:.2f})"
 
-def table_1(context: StudyContext) -> Report:
+
+def reproduce(context: StudyContext) -> Report:
     """Measure, then judge."""
     cases, seeds = (QUICK, 1) if context.quick else (FULL, 3)
-    pool, rates = higgs(), []
+    pool, rates = Pool.load("higgs"), []
     for case in cases:
         if not context.interrupted:
             rates += measure(case, pool, seeds, context)
@@ -171,26 +143,27 @@ def table_1(context: StudyContext) -> Report:
         f"of the decades down to {TOL:g}; "
         + ("one seed." if seeds == 1 else f"medians of {seeds} seeds."),
     ]
+    claims = [constant_claim(rates), order_claim(rates), winner_claim(rates)]
+    known = [rate for rate in rates if math.isfinite(rate.ratio)]
+    points = grouped((rate.method, (rate.theory, rate.time.value)) for rate in known)
+    picture = Picture("table-1", (7.5, 5.5), partial(draw_rates, points))
     return Report(
-        "table-1", "theory's times beside measured ones", setting,
-        [_constant_claim(rates), _order_claim(rates), _winner_claim(rates)],
-        _tables(rates), _remarks(rates), _pictures(rates), context.quick, context.interrupted,
+        "table-1", "theory's times beside measured ones", setting, claims, _tables(rates),
+        _remarks(rates), [picture] if points else [], context.quick, context.interrupted,
     )  # fmt: skip
 
 
-def measure(case: RateCase, pool: Pool, seeds: int, context: StudyContext) -> list[Rate]:
+def measure(case: StudyCase, pool: Pool, seeds: int, context: StudyContext) -> list[Rate]:
     """All methods in one setting."""
-    topology = Topology.parse(case.graph)
-    shards = partition(pool.X, pool.y, topology.n_nodes, how="draw", m=case.m)
-    problem = Problem(shards, "logistic", case.sigma, topology)
-    sizes = Sizes.of(problem, case.tau)
-    theory = {name: row.time(sizes) for name, row in TABLE_1.items()}
+    problem = pool.problem(Topology.parse(case.graph), case.m, case.sigma)
+    theory = Sizes.of(problem, case.tau).times
     found = context.compare(
         problem, METHODS, f"{case.name} {'quick' if context.quick else 'full'}", tol=TOL,
         tau=case.tau, seeds=seeds, clock_limit=MOST_FACTORS * max(theory.values()),
     )  # fmt: skip
     return [
-        Rate(case, name, theory.get(name), time_per_factor_e(found, name)) for name in found.labels
+        Rate(case, name, theory.get(name, math.nan), time_per_factor_e(found, name))
+        for name in found.labels
     ]
 
 
@@ -202,128 +175,115 @@ def time_per_factor_e(comparison: Comparison, label: str) -> AtLeast:
     """
     pairs = zip(comparison.runs(label), comparison.curves(label), strict=True)
     slopes = [late_slope(curve) for run, curve in pairs if run.status != "interrupted"]
-    if not slopes:
-        return UNKNOWN
-    median = float(np.median([math.inf if slope is None else slope for slope in slopes]))
-    if math.isfinite(median):
-        return AtLeast(median)
-    limit = comparison.clock_limit
-    return UNKNOWN if limit is None else AtLeast(limit / FEWEST_FACTORS, exact=False)
+    median = median_time(slopes)
+    if median.exact or median == UNKNOWN:
+        return median
+    return AtLeast((comparison.clock_limit or 0.0) / FEWEST_FACTORS, exact=False)
 
 
-def late_slope(curve: Curve) -> float | None:
-    """Time for a factor e from the middle of the curve to its end; None if it hardly fell.
+def late_slope(curve: Curve) -> float:
+    """Time for a factor e from the middle of the curve to its end; infinite if it hardly fell.
 
     The middle is the geometric mean of the first and the last error: the start, where methods
     differ by more than their rate, is left out.
 
     Examples
     --------
+    >>> import numpy as np
     >>> late_slope(Curve(np.array([0.0, 10.0, 20.0]), np.exp([0.0, -1.0, -6.0])))
     2.0
     """
     first, last = curve.error[0], max(curve.error[-1], FLOOR)
     if not last < first / math.e**FEWEST_FACTORS:
-        return None
+        return math.inf
     # A slope needs the point between iterations: no rounding up to the end of one.
     start = first_reach(curve._replace(iteration=None), math.sqrt(first * last))
     assert start is not None  # the last error is below the middle
     return float((curve.x[-1] - start) / (0.5 * math.log(first / last)))
 
 
-def _constant_claim(rates: list[Rate]) -> Claim:
-    ratios: dict[str, list[float]] = {}
-    for rate in rates:
-        if rate.ratio is not None:
-            ratios.setdefault(rate.method, []).append(rate.ratio)
-    parts = [f"{name} {min(each):.2g} to {max(each):.2g}" for name, each in ratios.items()]
-    return Claim(
+def constant_claim(rates: list[Rate]) -> Claim:
+    """One constant per method."""
+    ratios = grouped((rate.method, rate.ratio) for rate in rates if math.isfinite(rate.ratio))
+    parts = [f"{name} {spread(each, '.2g')}" for name, each in ratios.items()]
+    return judge(
         "Time to a factor e as in Table 1, constant factors omitted.",
-        f"Measured over theory, range over the settings: {listing(parts) or 'not decided'}. "
+        f"Measured over theory, range over the settings: {listing(parts)}. "
         f"Counted as a constant: within a factor {STEADY:g}.",
-        verdict(max(each) <= STEADY * min(each) for each in ratios.values()),
+        [max(each) <= STEADY * min(each) for each in ratios.values()],
     )
 
 
-def _pairs(rates: list[Rate]) -> Iterator[tuple[Rate, Rate, bool]]:
-    """Two methods in one setting, the first clearly faster in theory, and whether it is."""
-    for one, other in itertools.permutations(rates, 2):
-        if one.case != other.case or one.theory is None or other.theory is None:
-            continue
-        faster = other.time.later_than(one.time)
-        if CLEAR * one.theory < other.theory and faster is not None:
-            yield one, other, faster
+def judged_pairs(rates: list[Rate]) -> list[tuple[Rate, Rate, bool]]:
+    """Two methods in one setting, and whether the second is slower, where that is known."""
+    pairs = [
+        (one, other, other.time.later_than(one.time))
+        for one, other in itertools.permutations(rates, 2)
+        if one.case == other.case
+    ]
+    return [(one, other, slower) for one, other, slower in pairs if slower is not None]
 
 
-def _order_claim(rates: list[Rate]) -> Claim:
-    pairs = list(_pairs(rates))
+def order_claim(rates: list[Rate]) -> Claim:
+    """The order of methods that are far apart in theory."""
+    pairs = [each for each in judged_pairs(rates) if CLEAR * each[0].theory < each[1].theory]
     wrong = [f"{slow.method} before {fast}" for fast, slow, holds in pairs if not holds]
-    measured = f"Not decided: no two methods more than a factor {CLEAR:g} apart were measured."
-    if pairs:
-        measured = (
-            f"{len(pairs)} pairs of methods are more than a factor {CLEAR:g} apart in theory; "
-            f"{len(pairs) - len(wrong)} of them are in that order when measured."
-        ) + (f" Not so: {listing(wrong)}." if wrong else "")
-    return Claim(
+    return judge(
         "The methods' order follows from their times in Table 1.",
-        measured,
-        verdict(holds for _, _, holds in pairs),
+        f"{len(pairs)} pairs of methods are more than a factor {CLEAR:g} apart in theory; "
+        f"{len(pairs) - len(wrong)} of them are in that order when measured."
+        + (f" Not so: {listing(wrong)}." if wrong else ""),
+        [holds for _, _, holds in pairs],
     )
 
 
-def _beside_adfs(rates: list[Rate], method: str) -> list[tuple[Rate, Rate]]:
-    """The rates of ADFS and of a method in the settings that have both."""
-    ours = {rate.case: rate for rate in rates if rate.method == "adfs"}
+def _beside_adfs(rates: list[Rate], method: str) -> list[tuple[Rate, Rate, bool]]:
     return [
-        (ours[rate.case], rate) for rate in rates if rate.method == method and rate.case in ours
+        pair for pair in judged_pairs(rates) if (pair[0].method, pair[1].method) == ("adfs", method)
     ]
 
 
-def _winner_claim(rates: list[Rate]) -> Claim:
-    """Settings in which one of the two was interrupted do not count."""
+def winner_claim(rates: list[Rate]) -> Claim:
+    """ADFS ahead of two others; a setting in which a run was interrupted does not count."""
     cases, parts = [], []
     for rival in ("msda", "dsba"):
-        pairs = []
-        for mine, theirs in _beside_adfs(rates, rival):
-            later = theirs.time.later_than(mine.time)
-            if later is not None:
-                cases.append(later)
-                pairs.append((mine, theirs))
-        parts += _multiples_of_adfs(rival, pairs)
-    measured = "Not decided: in no setting were ADFS and one of the two both measured."
-    return Claim(
+        pairs = _beside_adfs(rates, rival)
+        cases += [slower for _, _, slower in pairs]
+        multiples = [theirs.time.over(mine.time) for mine, theirs, _ in pairs]
+        exact = [each.value for each in multiples if each.exact]
+        least = [each.value for each in multiples if not each.exact and each != UNKNOWN]
+        lost = [mine.case.name for mine, _, _ in pairs if not mine.time.exact]
+        if exact:
+            parts.append(f"{rival} takes {spread(exact, '.2g')} times as long")
+        if least:
+            parts.append(
+                f"{rival} takes more than {min(least):.2g} times as long where it was too slow to "
+                f"be measured ({len(least)} of {len(pairs)})"
+            )
+        if lost:
+            parts.append(f"ADFS was too slow to be measured and {rival} was not ({listing(lost)})")
+    return judge(
         "ADFS outperforms MSDA and DSBA in most standard machine learning settings.",
-        f"Over the settings {listing(parts)}." if parts else measured,
-        verdict(cases),
+        f"Over the settings {listing(parts)}.",
+        cases,
     )
 
 
-def _multiples_of_adfs(rival: str, pairs: list[tuple[Rate, Rate]]) -> list[str]:
-    """How long a rival takes, in multiples of ADFS's time; what has no number apart."""
-    multiples = [theirs.time.over(mine.time) for mine, theirs in pairs]
-    exact = [each.value for each in multiples if each.value and each.exact]
-    least = [each.value for each in multiples if each.value and not each.exact]
-    lost = [mine.case.name for mine, _ in pairs if not mine.time.exact]
-    parts = []
-    if exact:
-        parts.append(f"{rival} takes {min(exact):.2g} to {max(exact):.2g} times as long")
-    if least:
-        parts.append(
-            f"{rival} takes more than {min(least):.2g} times as long where it was too slow to be "
-            f"measured ({len(least)} of {len(pairs)})"
-        )
-    if lost:
-        parts.append(f"ADFS was too slow to be measured and {rival} was not ({listing(lost)})")
-    return parts
-
-
 def _remarks(rates: list[Rate]) -> list[str]:
-    absent = [rate for rate in rates if not rate.time.exact]
-    slow = [str(rate) for rate in absent if rate.time.value is not None]
-    interrupted = [str(rate) for rate in absent if rate.time.value is None]
+    slow = [str(rate) for rate in rates if not rate.time.exact and rate.time != UNKNOWN]
+    interrupted = [str(rate) for rate in rates if rate.time == UNKNOWN]
+    faster = []
+    for name in SECOND_ORDER:
+        multiples = [mine.time.over(other.time) for mine, other, _ in _beside_adfs(rates, name)]
+        if factors := [each.value for each in multiples if each.exact]:
+            faster.append(f"{name} {spread(factors, '.2g')} times faster than ADFS")
+    few = (
+        f" Here, with few features, {listing(faster)} (below 1: slower); Newton sends d x d "
+        "numbers and needs d to be small."
+    )
     remarks = [
         "Methods without a row in Table 1 are measured only. Newton and L-BFGS are faster than "
-        f"linear: theirs is the mean over the later decades.{_second_order(rates)}",
+        f"linear: theirs is the mean over the later decades.{few if faster else ''}",
         "Theory bounds the slowest case; a method whose bound is loose has a ratio below one, and "
         "one whose bound is looser on some problems than on others has ratios that spread.",
     ]
@@ -334,66 +294,25 @@ def _remarks(rates: list[Rate]) -> list[str]:
     return remarks
 
 
-def _second_order(rates: list[Rate]) -> str:
-    """How the second-order methods compare, where they were measured."""
-    parts = []
-    for name in SECOND_ORDER:
-        multiples = [mine.time.over(other.time) for mine, other in _beside_adfs(rates, name)]
-        factors = [each.known for each in multiples if each.known]
-        if factors:
-            parts.append(f"{name} {min(factors):.2g} to {max(factors):.2g} times faster than ADFS")
-    if not parts:
-        return ""
-    return (
-        f" Here, with few features, {listing(parts)} (below 1: slower); Newton sends d x d numbers "
-        "and needs d to be small."
-    )
-
-
 def _tables(rates: list[Rate]) -> list[ResultTable]:
     cases = list(dict.fromkeys(rate.case for rate in rates))
     methods = list(dict.fromkeys(rate.method for rate in rates))
-    cells = {(rate.method, rate.case): rate for rate in rates}
-    absent = Rate(QUICK[0], "", None, UNKNOWN)
-
-    def row(method: str, cell: Callable[[Rate], TableCell]) -> tuple[TableCell, ...]:
-        return tuple(cell(cells.get((method, case), absent)) for case in cases)
-
+    theory = {(rate.method, rate.case): rate.theory for rate in rates}
+    measured = {(rate.method, rate.case): rate.cell for rate in rates}
     formulas: Rows = [
-        (name, found.formula, *row(name, lambda rate: rate.theory))
-        for name, found in TABLE_1.items()
+        (name, formula, *(theory.get((name, case)) for case in cases))
+        for name, formula in FORMULAS.items()
         if name in methods
     ]
-    measured: Rows = [(method, *row(method, _cell)) for method in methods]
+    cells: Rows = [(name, *(measured.get((name, case)) for case in cases)) for name in methods]
     every: Rows = [
-        (*rate.case, rate.method, rate.theory, rate.time.known, rate.ratio) for rate in rates
+        (*rate.case[:5], rate.method, rate.theory, rate.time.known, rate.ratio) for rate in rates
     ]
-    names = tuple(case.name for case in cases)
+    names = [case.name for case in cases]
     title = "Idealized time for a factor e, measured; in brackets over theory's"
     headers = ("setting", "graph", "m", "tau", "sigma", "method", "theory", "measured", "ratio")
     return [
         ResultTable("theory", "Table 1, in numbers", ("method", "time", *names), formulas),
-        ResultTable("measured", title, ("method", *names), measured),
+        ResultTable("measured", title, ("method", *names), cells),
         ResultTable("table-1", "Every method in every setting.", headers, every, shown=False),
     ]
-
-
-def _cell(rate: Rate) -> TableCell:
-    if rate.time.value is None:
-        return None
-    if not rate.time.exact:
-        return f"> {show(float(f'{rate.time.value:.2g}'))}"
-    text = show(float(f"{rate.time.value:.3g}"))
-    return text if rate.ratio is None else f"{text} ({rate.ratio:.2f})"
-
-
-def _pictures(rates: list[Rate]) -> list[Picture]:
-    points: dict[str, list[tuple[float, float]]] = {}
-    for rate in rates:
-        if rate.theory is not None and rate.time.known is not None:
-            points.setdefault(rate.method, []).append((rate.theory, rate.time.known))
-
-    def draw(figure: "Figure") -> None:
-        draw_rates(points, figure.add_subplot())
-
-    return [Picture("table-1", (7.5, 5.5), draw)] if points else []

@@ -11,10 +11,12 @@ least". The alternative tau > 1 has no proof there. `hypothesis` separates the c
 """
 
 import itertools
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Sequence
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from adfs.graphs.topology import Topology
 from adfs.problem.finite_sum import Problem
@@ -22,21 +24,11 @@ from adfs.randomness import generator
 from adfs.schedule.clock import CLOCKS, Clock
 from adfs.schedule.delays import Delays
 from adfs.schedule.sampling_law import Drawer
-from adfs.study.paper.paper_report import (
-    Claim,
-    Picture,
-    Report,
-    ResultTable,
-    Rows,
-    TableCell,
-    verdict,
-)
+from adfs.study.paper.claims import Claim, grouped, judge, spread
+from adfs.study.paper.paper_report import Picture, Report, ResultTable, Rows
 from adfs.study.paper.study_context import StudyContext
 from adfs.study.plots.paper_plots import draw_constants
 from adfs.theory.parameters import Parameters
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 STAGES = (1, 4, 16)
 BLOCK = 1 << 16
@@ -60,16 +52,8 @@ SETTLED, MUCH_SMALLER, NEARLY_LINEAR, EVEN = 0.05, BOUND / 4, 0.8, 1.2
 MARKS = {PROVEN: "", BY_SHARE: " p", BY_TAU: " t", OUTSIDE: " o"}
 
 
-class WaitingLaw(NamedTuple):
-    """A graph, the share of communications (None: what the rule `exact` finds best), delays."""
-
-    graph: str
-    p_comm: float | None
-    taus: tuple[float, ...]
-
-
 class WaitingCase(NamedTuple):
-    """A law under one tau and clock, with the constant after t, 4 t and 16 t events."""
+    """Probabilities on a graph, a tau and a clock; the constant after t, 4 t and 16 t events."""
 
     graph: str
     rule: str
@@ -83,7 +67,6 @@ class WaitingCase(NamedTuple):
 
     @property
     def constant(self) -> float:
-        """After the longest time."""
         return self.constants[-1]
 
 
@@ -124,54 +107,54 @@ def p_comm_max(chosen: Parameters) -> float:
 
 
 def measure(
-    law: WaitingLaw, m: int, events_per_node: int, seeds: Iterable[int]
+    graph: str, share: float | None, taus: Sequence[float], m: int, events: int, n_seeds: int
 ) -> list[WaitingCase]:
-    """Medians over seeds of the constant, for each tau and clock."""
-    problem = homogeneous(Topology.parse(law.graph), m)
-    chosen = Parameters.choose(problem, "exact", p_comm=law.p_comm)
-    first = events_per_node * problem.n_nodes
-    medians = np.median([constants(chosen, law.taus, first, seed) for seed in seeds], axis=0)
+    """Medians over seeds of the constant, for each tau and clock; ``events`` are per node."""
+    problem = homogeneous(Topology.parse(graph), m)
+    chosen = Parameters.choose(problem, "exact", p_comm=share)
     n, most = problem.n_nodes, p_comm_max(chosen)
-    rule = "exact" if law.p_comm is None else f"{law.p_comm:g}"
+    found = [constants(chosen, taus, events * n, seed) for seed in range(n_seeds)]
+    medians = np.median(found, axis=0)
+    rule = "exact" if share is None else f"{share:g}"
     return [
         WaitingCase(
-            law.graph, rule, n, chosen.p_comm, most, tau, clock, tuple(medians[i, j].tolist()),
+            graph, rule, n, chosen.p_comm, most, tau, clock, tuple(medians[i, j].tolist()),
             hypothesis(n, chosen.p_comp, most, tau),
         )
-        for i, tau in enumerate(law.taus) for j, clock in enumerate(CLOCKS)
+        for i, tau in enumerate(taus) for j, clock in enumerate(CLOCKS)
     ]  # fmt: skip
 
 
 def constants(
     chosen: Parameters, taus: Sequence[float], first: int, seed: int
-) -> list[list[list[float]]]:
+) -> NDArray[np.float64]:
     """The constant for each tau, clock and stage; one schedule, drawn once for all of them."""
     n = chosen.topology.n_nodes
-    clocks = [[Clock(chosen.edges, n, Delays(tau=tau), kind) for kind in CLOCKS] for tau in taus]
+    cases = list(itertools.product(taus, CLOCKS))
+    clocks = [Clock(chosen.edges, n, Delays(tau=tau), kind) for tau, kind in cases]
+    bounds = [chosen.p_comp + 2.0 * tau * p_comm_max(chosen) for tau, _ in cases]
     drawer = Drawer(chosen, seed, with_samples=False)
-    bounds = [chosen.p_comp + 2.0 * tau * p_comm_max(chosen) for tau in taus]
-    found: list[list[list[float]]] = [[[] for _ in CLOCKS] for _ in taus]
-    start = 0
+    found, start = [], 0
     for stop in (first * stage for stage in STAGES):
         for at in range(start, stop, BLOCK):
             events = drawer.draw(at, min(stop, at + BLOCK))
-            for clock in (clock for row in clocks for clock in row):
+            for clock in clocks:
                 clock.advance(events)
         start = stop
-        for row, bound, out in zip(clocks, bounds, found, strict=True):
-            for clock, values in zip(row, out, strict=True):
-                values.append(clock.time * n / (stop * bound))
-    return found
+        pairs = zip(clocks, bounds, strict=True)
+        found.append([clock.time * n / (stop * bound) for clock, bound in pairs])
+    return np.transpose(found).reshape(len(taus), len(CLOCKS), len(STAGES))
 
 
-def theorem_2(context: StudyContext) -> Report:
+def reproduce(context: StudyContext) -> Report:
     """Measure, then judge."""
     graphs = QUICK_GRAPHS if context.quick else GRAPHS
     m, events, n_seeds = (100, 50, 2) if context.quick else (1000, 200, 5)
-    laws = [WaitingLaw(graph, share, TAUS) for graph in graphs for share in SHARES]
-    laws += [WaitingLaw(graph, share, (TINY_TAU,)) for graph in graphs for share in CROWDED]
-    costs = [Topology.parse(law.graph).n_nodes * (2.0 + len(law.taus)) for law in laws]
-    measured = context.map(lambda law: measure(law, m, events, range(n_seeds)), laws, costs)
+    laws: list[tuple[str, float | None, tuple[float, ...]]]
+    laws = [(graph, share, TAUS) for graph in graphs for share in SHARES]
+    laws += [(graph, share, (TINY_TAU,)) for graph in graphs for share in CROWDED]
+    costs = [Topology.parse(graph).n_nodes * (2.0 + len(taus)) for graph, _, taus in laws]
+    measured = context.map(lambda law: measure(*law, m, events, n_seeds), laws, costs)
     found = list(itertools.chain.from_iterable(measured))
     main = [case for case in found if case.tau != TINY_TAU]
     crowded = [case for case in found if case.tau == TINY_TAU]
@@ -184,39 +167,17 @@ def theorem_2(context: StudyContext) -> Report:
         f"after {stages} events per node; tables show the last. Medians of {n_seeds} schedules. "
         "Rendezvous is the theorem's clock, nonblocking the experiments'.",
     ]
+    claims = [*main_claims(main), _growth_claim(main, graphs[FAMILY]), _crowded_claim(crowded)]
     return Report(
-        "theorem-2", "the constant of Theorem 2, beside its bound 24", setting,
-        _claims(main, crowded, graphs[FAMILY]), _tables(main, crowded), _remarks(main),
-        [_picture(main, crowded)] if found else [], context.quick, context.interrupted,
+        "theorem-2", "the constant of Theorem 2, beside its bound 24", setting, claims,
+        _tables(main, crowded), _remarks(main), [_picture(main, crowded)] if found else [],
+        context.quick, context.interrupted,
     )  # fmt: skip
-
-
-def _claims(
-    main: list[WaitingCase], crowded: list[WaitingCase], family: Sequence[str]
-) -> list[Claim]:
-    covered = [case for case in main if case.hypothesis != OUTSIDE]
-    even = [case for case in covered if case.p_comm_max <= EVEN * case.p_comm]
-    return [
-        Claim(
-            "T(t) / t <= C / n (p_comp + 2 tau p_comm^max) with C < 24 (Theorem 2).",
-            f"{len(covered)} cases meet the theorem's hypotheses; {_largest(covered)}",
-            verdict(case.constant < BOUND for case in covered),
-        ),
-        Claim(
-            "C is much smaller for homogeneous communication probabilities (section 4).",
-            f"In {len(even)} of these cases the busiest node communicates at most 20% more often "
-            f"than the mean; {_largest(even)} Counted as much smaller: below {MUCH_SMALLER:g}.",
-            verdict(case.constant < MUCH_SMALLER for case in even),
-        ),
-        _limit_claim(main),
-        _growth_claim(main, family),
-        _crowded_claim(crowded),
-    ]
 
 
 def _largest(cases: list[WaitingCase]) -> str:
     if not cases:
-        return "nothing was measured yet."
+        return ""
     worst = max(cases, key=lambda case: case.constant)
     return (
         f"their largest C is {worst.constant:.2f} ({worst.graph}, p_comm = {worst.p_comm:.3g}, "
@@ -224,15 +185,31 @@ def _largest(cases: list[WaitingCase]) -> str:
     )
 
 
-def _limit_claim(main: list[WaitingCase]) -> Claim:
+def main_claims(main: list[WaitingCase]) -> list[Claim]:
+    """The bound, where it is far away, and whether there is a limit."""
+    covered = [case for case in main if case.hypothesis != OUTSIDE]
+    even = [case for case in covered if case.p_comm_max <= EVEN * case.p_comm]
     changes = [abs(case.constants[2] / case.constants[1] - 1.0) for case in main]
-    most, middle = max(changes, default=0.0), float(np.median(changes or [0.0]))
-    return Claim(
-        "The average time per iteration exists for any fixed probabilities (section 4).",
-        f"From 4 t to 16 t events T(t) / t changes by {100 * middle:.2g}% in the median and by "
-        f"{100 * most:.2g}% at most. Counted as settled: below {100 * SETTLED:g}%.",
-        verdict(change < SETTLED for change in changes),
-    )
+    middle, most = np.median(changes or [0.0]), max(changes, default=0.0)
+    return [
+        judge(
+            "T(t) / t <= C / n (p_comp + 2 tau p_comm^max) with C < 24 (Theorem 2).",
+            f"{len(covered)} cases meet the theorem's hypotheses; {_largest(covered)}",
+            [case.constant < BOUND for case in covered],
+        ),
+        judge(
+            "C is much smaller for homogeneous communication probabilities (section 4).",
+            f"In {len(even)} of these cases the busiest node communicates at most 20% more often "
+            f"than the mean; {_largest(even)} Counted as much smaller: below {MUCH_SMALLER:g}.",
+            [case.constant < MUCH_SMALLER for case in even],
+        ),
+        judge(
+            "The average time per iteration exists for any fixed probabilities (section 4).",
+            f"From 4 t to 16 t events T(t) / t changes by {100 * middle:.2g}% in the median and by "
+            f"{100 * most:.2g}% at most. Counted as settled: below {100 * SETTLED:g}%.",
+            [change < SETTLED for change in changes],
+        ),
+    ]
 
 
 def _growth_claim(main: list[WaitingCase], family: Sequence[str]) -> Claim:
@@ -243,28 +220,23 @@ def _growth_claim(main: list[WaitingCase], family: Sequence[str]) -> Claim:
     )
     pairs = [(small[key], large[key]) for key in small.keys() & large.keys()]
     kept = [few.constant / many.constant for few, many in pairs]
-    measured = "nothing yet."
-    if pairs:
-        growth = pairs[0][1].n / pairs[0][0].n
-        measured = (
-            f"From {family[0]} to {family[1]}, {growth:.3g} times as many nodes, at p_comm = 1/2: "
-            f"{growth * min(kept):.3g} to {growth * max(kept):.3g} times as many iterations "
-            f"per unit of time. Counted as linear: at least {NEARLY_LINEAR:g} of the growth."
-        )
-    return Claim(
+    growth = max((many.n / few.n for few, many in pairs), default=1.0)
+    return judge(
         "The iterations per unit of time increase linearly with the size of the network.",
-        measured,
-        verdict(share >= NEARLY_LINEAR for share in kept),
+        f"From {family[0]} to {family[1]}, {growth:.3g} times as many nodes, at p_comm = 1/2: "
+        f"{spread([growth * share for share in kept], '.3g')} times as many iterations "
+        f"per unit of time. Counted as linear: at least {NEARLY_LINEAR:g} of the growth.",
+        [share >= NEARLY_LINEAR for share in kept],
     )
 
 
 def _by_graph(cases: list[WaitingCase], x: str) -> dict[str, list[tuple[float, float]]]:
     """Points (x, constant) under the rendezvous clock, by graph."""
-    found: dict[str, list[tuple[float, float]]] = {}
-    for case in cases:
-        if case.clock == "rendezvous":
-            found.setdefault(case.graph, []).append((getattr(case, x), case.constant))
-    return found
+    return grouped(
+        (case.graph, (getattr(case, x), case.constant))
+        for case in cases
+        if case.clock == "rendezvous"
+    )
 
 
 def _crowded_claim(crowded: list[WaitingCase]) -> Claim:
@@ -273,13 +245,13 @@ def _crowded_claim(crowded: list[WaitingCase]) -> Claim:
     curves = [[constant for _, constant in line] for line in _by_graph(many, "p_comm").values()]
     rising = [bool(np.all(np.diff(values) > 0.0)) for values in curves]
     beyond = [max(values) > BOUND for values in curves]
-    return Claim(
+    return judge(
         "Beyond the hypotheses, p_comm > p_comp and tau < 1, the synchronization cost blows up "
         "(Appendix C.1).",
         f"At tau = {TINY_TAU:g} and p_comm from {CROWDED[0]:g} to {CROWDED[-1]:g}, on graphs of "
         f"{ENOUGH_NODES} nodes or more: C rises with every step on {sum(rising)} of {len(rising)}, "
         f"and passes 24 on {sum(beyond)}; {_largest(crowded)}",
-        verdict([*rising, any(beyond)] if beyond else []),
+        [*rising, any(beyond)] if beyond else [],
     )
 
 
@@ -292,12 +264,9 @@ def _remarks(main: list[WaitingCase]) -> list[str]:
         f"{counts[BY_TAU]} (t) only its tau > 1, for which the lemma has no proof; "
         f"{counts[OUTSIDE]} (o) neither.",
     ]
-    ranges = []
-    for clock in reversed(CLOCKS):
-        hub = [case.constant for case in main if "star" in case.graph and case.clock == clock]
-        if hub:
-            ranges.append(f"{min(hub):.2f} to {max(hub):.2f} under {clock}")
-    if ranges:
+    hub = grouped((case.clock, case.constant) for case in main if "star" in case.graph)
+    if hub:
+        ranges = [f"{spread(hub[clock], '.2f')} under {clock}" for clock in reversed(CLOCKS)]
         remarks.append(
             "On a star all communications pass through the hub, so p_comm^max = n p_comm / 2 and "
             f"the right-hand side is about the hub's own time: C is {' and '.join(ranges)}, where "
@@ -307,57 +276,38 @@ def _remarks(main: list[WaitingCase]) -> list[str]:
 
 
 def _tables(main: list[WaitingCase], crowded: list[WaitingCase]) -> list[ResultTable]:
-    by_share: Rows = [
+    tables = []
+    for clock in reversed(CLOCKS):
+        groups = grouped(
+            ((case.graph, case.rule, f"{case.p_comm:.3f}", f"{case.p_comm_max:.3f}"),
+             f"{case.constant:5.2f}{MARKS[case.hypothesis]}")
+            for case in main if case.clock == clock
+        )  # fmt: skip
+        title = f"C under the {clock} clock; p, t: only one hypothesis of the statement, o: neither"
+        taus = (f"tau {tau:g}" for tau in TAUS)
+        headers = ("graph", "p_comm by", "p_comm", "p_comm^max", *taus)
+        rows: Rows = [(*key, *values) for key, values in groups.items()]
+        tables.append(ResultTable(f"constants-{clock}", title, headers, rows))
+    title = f"C under the rendezvous clock at tau = {TINY_TAU:g}, outside the hypotheses beyond 1/2"
+    headers = ("graph", *(f"p_comm {share:g}" for share in CROWDED))
+    rows = [
         (graph, *(constant for _, constant in points))
         for graph, points in _by_graph(crowded, "p_comm").items()
         if len(points) == len(CROWDED)
     ]
-    title = f"C under the rendezvous clock at tau = {TINY_TAU:g}, outside the hypotheses beyond 1/2"
-    every: Rows = [
+    tables.append(ResultTable("crowded", title, headers, rows))
+    stages = (f"C at {stage} t" for stage in STAGES)
+    headers = (*WaitingCase._fields[:7], *stages, "hypothesis", "below 24")
+    rows = [
         (*case[:7], *case.constants, case.hypothesis, case.constant < BOUND)
         for case in [*main, *crowded]
     ]
-    headers = ("graph", "rule", "n", "p_comm", "p_comm_max", "tau", "clock",
-               *(f"C at {stage} t" for stage in STAGES), "hypothesis", "below 24")  # fmt: skip
-    return [
-        *(_by_tau(main, clock) for clock in reversed(CLOCKS)),
-        ResultTable(
-            "crowded", title, ("graph", *(f"p_comm {share:g}" for share in CROWDED)), by_share
-        ),
-        ResultTable("cases", "Every case.", headers, every, shown=False),
-    ]
-
-
-def _by_tau(main: list[WaitingCase], clock: str) -> ResultTable:
-    groups: dict[tuple[TableCell, ...], list[TableCell]] = {}
-    for case in main:
-        if case.clock == clock:
-            key = (case.graph, case.rule, f"{case.p_comm:.3f}", f"{case.p_comm_max:.3f}")
-            groups.setdefault(key, []).append(f"{case.constant:5.2f}{MARKS[case.hypothesis]}")
-    return ResultTable(
-        f"constants-{clock}",
-        f"C under the {clock} clock; p, t: only one hypothesis of the statement, o: neither",
-        ("graph", "p_comm by", "p_comm", "p_comm^max", *(f"tau {tau:g}" for tau in TAUS)),
-        [(*key, *values) for key, values in groups.items()],
-    )
+    return [*tables, ResultTable("cases", "Every case.", headers, rows, shown=False)]
 
 
 def _picture(main: list[WaitingCase], crowded: list[WaitingCase]) -> Picture:
     half = [case for case in main if case.rule == "0.5"]
     odds = [case._replace(p_comm=case.p_comm / (1.0 - case.p_comm)) for case in crowded]
-
-    def draw(figure: "Figure") -> None:
-        left, right = figure.subplots(1, 2, sharey=True)
-        for axes, cases, x, label in (
-            (left, half, "tau", "tau"), (right, odds, "p_comm", "p_comm / p_comp"),
-        ):  # fmt: skip
-            lines = {
-                graph.partition(",")[0]: points for graph, points in _by_graph(cases, x).items()
-            }
-            draw_constants(lines, axes, label, BOUND)
-        left.set_title("covered by the theorem, or nearly: p_comm = 1/2", loc="left")
-        right.set_title(f"outside of it: tau = {TINY_TAU:g}", loc="left")
-        left.set_ylabel("C, rendezvous clock")
-        right.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
-
+    inside, outside = _by_graph(half, "tau"), _by_graph(odds, "p_comm")
+    draw = partial(draw_constants, inside, outside, BOUND, TINY_TAU)
     return Picture("theorem-2", (11.0, 4.6), draw)

@@ -11,48 +11,45 @@ from adfs.study.plots.style import GREY, HUES, INK, horizontal_line, line_styles
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 Points = Sequence[tuple[float, float]]
 MARKERS = "osD^vP*X"
 
 
-def draw_rates(points: Mapping[str, Points], ax: Axes) -> Axes:
-    """Draw measured against predicted times on logarithmic axes, with the diagonal.
-
-    ``points`` maps the name of an algorithm to pairs (predicted, measured).
-    """
+def draw_rates(points: Mapping[str, Points], figure: Figure) -> None:
+    """Draw measured against predicted times of algorithms, pairs (predicted, measured)."""
+    ax = figure.add_subplot()
     for pairs, style in zip(points.values(), line_styles(list(points)), strict=True):
         x, y = zip(*sorted(pairs), strict=True)
         ax.plot(x, y, **{**style.options(), "linestyle": "none", "markersize": 7})
     ends = [value for pairs in points.values() for pair in pairs for value in pair]
     low, high = min(ends) / 1.5, max(ends) * 1.5
-    for factor, dash, text in ((1.0, "-", "measured = theory"), (0.1, ":", "ten times less"),
-                               (10.0, ":", "")):  # fmt: skip
+    texts = {1.0: "measured = theory", 0.1: "ten times less", 10.0: ""}
+    for factor, text in texts.items():
+        dash = "-" if factor == 1.0 else ":"
         ax.plot([low, high], [factor * low, factor * high], color=GREY, linewidth=1.0,
                 linestyle=dash, zorder=0)  # fmt: skip
-        if text:
-            ax.annotate(text, (high / 1.1, factor * high / 1.1), rotation=45, color=INK, va="top",
-                        rotation_mode="anchor", ha="right")  # fmt: skip
+        ax.annotate(text, (high / 1.1, factor * high / 1.1), rotation=45, color=INK, va="top",
+                    rotation_mode="anchor", ha="right")  # fmt: skip
     ax.set(xscale="log", yscale="log", xlim=(low, high), ylim=(low, high), aspect="equal")
     ax.set_xlabel("time for a factor e by Table 1, constants left out")
     ax.set_ylabel("measured time for a factor e")
     tidy(ax, legend="beside")
-    return ax
 
 
 def draw_scaling(
     measured: Mapping[str, Points],
-    ax: Axes,
     theory: Mapping[str, Points],
     critical: Mapping[str, float],
     allowed: float,
-) -> Axes:
-    """Draw idealized time against the number of nodes on logarithmic axes.
+    figure: Figure,
+) -> None:
+    """Draw idealized time against the number of nodes; lines of a label have the same colour.
 
-    ``measured`` maps a label to points (n, time), lines with markers; ``theory`` has the same
-    labels, dashed lines of the same colour. ``critical`` maps a label to a number of nodes, a
-    named vertical line. ``allowed`` is the time that still counts as the same, a grey line.
+    ``critical`` are numbers of nodes; ``allowed`` is the time that still counts as the same.
     """
+    ax = figure.add_subplot()
     colors = _draw_lines(ax, measured)
     for label, points in theory.items():
         x, y = zip(*points, strict=True)
@@ -63,7 +60,7 @@ def draw_scaling(
     ax.set_yscale("log")
     for label, n in critical.items():
         ax.axvline(n, color=colors[label], linewidth=1.2, linestyle=":")
-        ax.annotate(f"critical size of the {label.partition(', ')[2] or label}: {n:.0f}", (n, 1.0),
+        ax.annotate(f"critical size of the {label.partition(', ')[2]}: {n:.0f}", (n, 1.0),
                     xycoords=("data", "axes fraction"), xytext=(4, -4), va="top",
                     textcoords="offset points", color=colors[label])  # fmt: skip
     ax.set_xticks(sorted({n for points in measured.values() for n, _ in points}))
@@ -72,7 +69,6 @@ def draw_scaling(
     ax.set_xlabel("number of nodes n, each with its own m samples")
     ax.set_ylabel("idealized time")
     tidy(ax, grid="both", legend="beside")
-    return ax
 
 
 def _draw_lines(ax: Axes, lines: Mapping[str, Points]) -> dict[str, str]:
@@ -84,37 +80,43 @@ def _draw_lines(ax: Axes, lines: Mapping[str, Points]) -> dict[str, str]:
 
 
 def draw_slowdowns(
-    slowdowns: Mapping[str, Sequence[float]], worlds: Sequence[str], ax: Axes, title: str = ""
-) -> Axes:
-    """Draw one point per method and delay model; none where a method did not converge.
-
-    ``slowdowns`` maps a label to multiples of its usual time, one per delay model; ``worlds`` are
-    the names of the delay models, left to right.
-    """
-    positions = np.arange(len(worlds), dtype=float)
-    shown = [label for label, values in slowdowns.items() if np.isfinite(values).any()]
-    for k, (label, style) in enumerate(zip(shown, line_styles(shown), strict=True)):
-        shift = 0.6 * ((k + 0.5) / len(shown) - 0.5)
-        # Related methods differ by their dash, which points do not have.
-        options = {**style._replace(hollow=bool(style.dash)).options(), "linestyle": "none"}
-        ax.plot(positions + shift, slowdowns[label], **options)
-    ax.axhline(1.0, color=GREY, linewidth=1.0, zorder=0)
-    ax.set_yscale("log")
-    ax.set_xticks(positions, list(worlds))
-    ax.set_ylabel("multiple of the time under constant delays")
-    ax.set_title(title, loc="left", fontsize=10)
-    tidy(ax)
-    ax.legend(frameon=False, fontsize=8, ncols=2)
-    return ax
+    problems: Mapping[str, Mapping[str, Mapping[str, float | None]]], figure: Figure
+) -> None:
+    """Draw how much longer methods take, by problem, method and delay model; None is left out."""
+    axes = np.atleast_1d(figure.subplots(1, len(problems), sharey=True))
+    for ax, (title, slowdowns) in zip(axes, problems.items(), strict=True):
+        shown = [label for label, values in slowdowns.items() if any(values.values())]
+        for k, (label, style) in enumerate(zip(shown, line_styles(shown), strict=True)):
+            shift = 0.6 * ((k + 0.5) / len(shown) - 0.5)
+            # Related methods differ by their dash, which points do not have.
+            options = {**style._replace(hollow=bool(style.dash)).options(), "linestyle": "none"}
+            values = [value or np.nan for value in slowdowns[label].values()]
+            ax.plot(np.arange(len(values)) + shift, values, **options)
+        worlds = list(next(iter(slowdowns.values())))
+        ax.axhline(1.0, color=GREY, linewidth=1.0, zorder=0)
+        ax.set_yscale("log")
+        ax.set_xticks(range(len(worlds)), worlds)
+        ax.set_ylabel("multiple of the time under constant delays")
+        ax.set_title(title, loc="left", fontsize=10)
+        tidy(ax)
+        ax.legend(frameon=False, fontsize=8, ncols=2)
 
 
-def draw_constants(lines: Mapping[str, Points], ax: Axes, xlabel: str, bound: float) -> Axes:
-    """Draw the constant against ``tau`` or another number on logarithmic axes.
-
-    ``lines`` maps the label of a graph to points (x, constant); ``bound`` is a dashed line.
-    """
-    _draw_lines(ax, lines)
-    horizontal_line(ax, bound, f"bound {bound:g}", color=INK, linewidth=1.2, dashes=(5, 3))
-    ax.set(xscale="log", yscale="log", xlabel=xlabel)
-    tidy(ax, grid="both")
-    return ax
+def draw_constants(
+    inside: Mapping[str, Points], outside: Mapping[str, Points], bound: float, tau: float,
+    figure: Figure,
+) -> None:  # fmt: skip
+    """Draw the constant of Theorem 2 by graph, where it holds against ``tau``, and beyond."""
+    axes = figure.subplots(1, 2, sharey=True)
+    panels = (
+        (axes[0], inside, "tau", "covered by the theorem, or nearly: p_comm = 1/2"),
+        (axes[1], outside, "p_comm / p_comp", f"outside of it: tau = {tau:g}"),
+    )
+    for ax, lines, xlabel, title in panels:
+        _draw_lines(ax, {graph.partition(",")[0]: points for graph, points in lines.items()})
+        horizontal_line(ax, bound, f"bound {bound:g}", color=INK, linewidth=1.2, dashes=(5, 3))
+        ax.set(xscale="log", yscale="log", xlabel=xlabel)
+        ax.set_title(title, loc="left")
+        tidy(ax, grid="both")
+    axes[0].set_ylabel("C, rendezvous clock")
+    axes[1].legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
