@@ -2,6 +2,7 @@
 
 import json
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -76,7 +77,8 @@ def test_spans_count_from_the_beginning_and_waits_take_their_place_among_them():
 
 def test_waiting_in_compiled_code_is_no_computing():
     spans, waits = kept(2, [(100.25, 100.5)])
-    own = account(Network(Topology.single()), spans, 0.25, waits, None)
+    carrier = SimpleNamespace(seconds=0.25, waits=waits)
+    own = account(Network(Topology.single()), spans, carrier, None)
     assert own.seconds["computing"] == 1.75
     assert own.seconds["waiting"] == 0.25
 

@@ -8,7 +8,6 @@ import math
 from typing import Any
 
 from adfs.algorithms.base import Method
-from adfs.checks import whole
 from adfs.engine.stopping import Spent
 
 HALF_A_DECADE = 0.5 * math.log(10.0)
@@ -21,12 +20,8 @@ TO_DRAW = 10  # evaluations of a displayed curve, about
 class EvaluationPolicy:
     """Decides how many events come before the next evaluation.
 
-    Attributes
-    ----------
-    least : int
-        There are never fewer. Ranks continue that far while an evaluation is under way.
-    memory : list of float
-        All that it keeps of earlier evaluations; a part of every checkpoint.
+    There are never fewer than ``least``: ranks continue that far while an evaluation is under way.
+    ``memory`` is all that it keeps of earlier evaluations; a part of every checkpoint.
     """
 
     def __init__(self, least: int, memory: list[float]) -> None:
@@ -37,7 +32,6 @@ class EvaluationPolicy:
         raise NotImplementedError
 
     def restore(self, memory: list[float]) -> None:
-        """Continue with the memory of a checkpoint."""
         self.memory = memory
 
 
@@ -48,7 +42,6 @@ class Every(EvaluationPolicy):
         super().__init__(interval, [])
 
     def events(self, spent: Spent, error: float) -> int:
-        """Always the same."""
         return self.least
 
 
@@ -69,16 +62,15 @@ class ToTolerance(EvaluationPolicy):
         self.rho, self.tol = rho, tol
 
     def events(self, spent: Spent, error: float) -> int:
-        """Events until an evaluation is worth its cost."""
         left = math.log(error / self.tol)
-        slope = (self.memory[1] - left) / max(1, spent.iteration - self.memory[0])
-        self.memory = [spent.iteration, left, self.tol]
+        slope = (self.memory[1] - left) / max(1, spent.position - self.memory[0])
+        self.memory = [spent.position, left, self.tol]
         events = left / min(2.0 * self.rho, max(self.rho, slope))
         return max(self.least, math.ceil(min(8.0 / self.rho, events)))
 
     def restore(self, memory: list[float]) -> None:
-        """The last evaluation, with the factors e left to this ``tol``."""
         iteration, left, tol = memory
+        # The factors e are left to this ``tol``.
         self.memory = [int(iteration), left + math.log(tol / self.tol), self.tol]
 
 
@@ -93,10 +85,10 @@ class _Growing(EvaluationPolicy):
 
     def _slope(self, spent: Spent, error: float) -> float:
         """Factors e per event since the last evaluation; almost 0 where the error did not fall."""
-        before, self.memory[1:] = self.memory[1:], [spent.iteration, error]
+        before, self.memory[1:] = self.memory[1:], [spent.position, error]
         if not before or not 0.0 < error < before[1]:
             return FLAT
-        return math.log(before[1] / error) / max(1, spent.iteration - int(before[0]))
+        return math.log(before[1] / error) / max(1, spent.position - int(before[0]))
 
 
 class Cautious(_Growing):
@@ -110,7 +102,6 @@ class Cautious(_Growing):
         self.tol = tol
 
     def events(self, spent: Spent, error: float) -> int:
-        """Events until the goal, or twice as many as the last time."""
         needed = 1.1 * math.log(error / self.tol) / self._slope(spent, error)
         self.memory[0] = max(self.least, min(MOST_GROWTH * self.memory[0], needed))
         return math.ceil(self.memory[0])
@@ -128,11 +119,10 @@ class EvenCurve(_Growing):
         self.shortest, self.clock_limit = shortest, clock_limit
 
     def events(self, spent: Spent, error: float) -> int:
-        """Events until the error has fallen by another half decade, at the last slope."""
         half = HALF_A_DECADE / self._slope(spent, error)
         wanted = min(MOST_GROWTH * self.memory[0], max(self.shortest, half))
         if self.clock_limit is not None and spent.idealized_time > 0.0:
-            per_event = spent.idealized_time / spent.iteration
+            per_event = spent.idealized_time / spent.position
             left = (self.clock_limit - spent.idealized_time) / per_event
             wanted = min(wanted, self.clock_limit / FEWEST_IN_LIMIT / per_event, left + 1.0)
         self.memory[0] = max(1.0, wanted)
@@ -142,12 +132,8 @@ class EvenCurve(_Growing):
 class DisplayEvaluations:
     """Extra evaluations for plotting, between those of a policy; they never affect stopping.
 
-    So a run with them ends at the same iteration and with the same bits as one without.
-
-    Parameters
-    ----------
-    shortest : int, optional
-        Fewest events between two of them; without it there are none.
+    So a run with them ends at the same iteration and with the same bits as one without. There are
+    at least ``shortest`` events between two of them; without it there are none.
     """
 
     def __init__(self, shortest: int | None = None) -> None:
@@ -177,12 +163,6 @@ class DisplayEvaluations:
         return max(self.shortest, math.ceil((position + events) / TO_DRAW))
 
 
-def check_evaluate_every(evaluate_every: Any) -> None:
-    """Refuse what is neither an interval, nor "curve", nor a function that makes a policy."""
-    if evaluate_every not in (None, "curve") and not callable(evaluate_every):
-        whole("evaluate_every", evaluate_every, least=1, hint="or give 'curve' or None")
-
-
 def choose_policy(
     method: Method, tol: float, evaluate_every: Any, is_long: bool
 ) -> tuple[EvaluationPolicy, DisplayEvaluations]:
@@ -193,7 +173,7 @@ def choose_policy(
     display = DisplayEvaluations(method.shortest if evaluate_every == "curve" else None)
     if callable(evaluate_every):
         return evaluate_every(method), display
-    if evaluate_every is not None and evaluate_every != "curve":
+    if evaluate_every not in (None, "curve"):
         return Every(int(evaluate_every)), display
     if method.sharp and not is_long:
         return ToTolerance(method.rho, tol, method.shortest), display

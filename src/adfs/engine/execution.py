@@ -5,6 +5,7 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,48 +59,30 @@ class Spans:
 
 @dataclass(frozen=True)
 class Execution:
-    """Where the seconds of one rank went.
-
-    Attributes
-    ----------
-    nodes : list of int
-    seconds : dict
-        By kind (`adfs.engine.execution.KINDS`).
-    spans : list of (kind, start, end)
-        In seconds since the loop began, if a timeline was requested.
-    resumed : int or None
-        The position of the checkpoint from which the run continued.
-    cut_edges : int
-        Edges between ranks.
-    peak_memory : int
-        Most memory of the process, in bytes.
-    bytes_sent : int
-        Bytes of numbers that this rank sent to other ranks.
-    """
+    """Where the seconds of one rank went, by kind; its nodes and its use of memory and network."""
 
     rank: int
     nodes: list[int]
     seconds: dict[str, float]
-    resumed: int | None = None
-    cut_edges: int = 0
-    peak_memory: int = 0
-    bytes_sent: int = 0
-    spans: list[Span] = field(default_factory=list)
+    resumed: int | None = None  # position of the checkpoint from which the run continued
+    cut_edges: int = 0  # edges between ranks
+    peak_memory: int = 0  # most memory of the process, in bytes
+    bytes_sent: int = 0  # of numbers, to other ranks
+    spans: list[Span] = field(default_factory=list)  # since the loop began, if requested
 
 
-def account(
-    network: Network, spans: Spans, waited: float, waits: NDArray[np.float64], resumed: int | None
-) -> Execution:
-    """The account of a process; seconds that compiled code waited do not count as computing."""
+def account(network: Network, spans: Spans, carrier: Any, resumed: int | None) -> Execution:
+    """The account of a process; what its carrier of messages waited, if any, is no computing."""
     seconds = dict(spans.seconds)
-    waited += network.waited
+    waited = network.waited + (0.0 if carrier is None else float(carrier.seconds))
     seconds["computing"] -= waited
     seconds["waiting"] += waited
     ends = network.rank_of[network.topology.edges].reshape(-1, 2)
+    cut_edges = int(np.count_nonzero(ends[:, 0] != ends[:, 1]))
+    waits = np.empty((0, 2)) if carrier is None else carrier.waits
     return Execution(
-        network.rank, network.nodes.tolist(), seconds, resumed,
-        int(np.count_nonzero(ends[:, 0] != ends[:, 1])), peak_memory(), network.bytes_sent,
-        spans.relative(waits),
+        network.rank, network.nodes.tolist(), seconds, resumed, cut_edges, peak_memory(),
+        network.bytes_sent, spans.relative(waits),
     )  # fmt: skip
 
 

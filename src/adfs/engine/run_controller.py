@@ -7,7 +7,6 @@ from typing import Any
 
 from adfs.engine.evaluation import Evaluation
 from adfs.engine.evaluation_policy import DisplayEvaluations, EvaluationPolicy
-from adfs.engine.steppers import RunPosition
 from adfs.engine.stopping import Spent, Stopping
 from adfs.engine.trace import Trace
 from adfs.problem.certificate import relative
@@ -29,19 +28,7 @@ Callback = Callable[[Progress], Any]
 
 @dataclass
 class RunController:
-    """Decides from the evaluations alone, in their order, so that every engine decides the same.
-
-    Attributes
-    ----------
-    goal : int
-        Position of the next evaluation.
-    wanted : int
-        The same without the iteration limit.
-    size : float
-        The larger of objective and gap at the first evaluation; nan before.
-    budget : int
-        The iteration limit.
-    """
+    """Decides from the evaluations alone, in their order, so that every engine decides the same."""
 
     stopping: Stopping
     policy: EvaluationPolicy
@@ -50,34 +37,33 @@ class RunController:
     callbacks: tuple[Callback, ...] = ()
     display: DisplayEvaluations = field(default_factory=DisplayEvaluations)
     trace: Trace = field(default_factory=Trace)
-    goal: int = 0
-    wanted: int = 0
-    size: float = math.nan
-    budget: int = 0
+    goal: int = 0  # position of the next evaluation
+    wanted: int = 0  # the same without the iteration limit
+    size: float = math.nan  # the larger of objective and gap at the first evaluation
+    budget: int = 0  # the iteration limit
 
-    def decide(
-        self, at: RunPosition, reading: Evaluation, interrupted: Callable[[], bool]
-    ) -> str | None:
+    def decide(self, at: Spent, reading: Evaluation, interrupted: Callable[[], bool]) -> str | None:
         """Record an evaluation; the status with which to stop, or None after setting the next goal.
 
         ``interrupted`` is called after the callbacks, because one of them may interrupt.
         """
         self._record(at, reading)
-        error = self._error(reading)
+        is_known = self.stopping.measure == "suboptimality" and reading.suboptimality is not None
+        error = reading.suboptimality if is_known else reading.relative_gap
+        assert error is not None
         if math.isnan(self.size):
             self.size = max(abs(reading.objective), reading.duality_gap)
             self.budget = self.stopping.budget(self.rho, error, self.ceiling)
         if interrupted() and error > self.stopping.tol:
             return "interrupted"
         decides = not self.display.left or at.position != self.goal
-        spent = Spent(at.position, at.idealized_time, at.wall_time)
         growth = relative(reading.duality_gap, self.size)
-        status = self.stopping.verdict(growth, error, spent, self.budget)
+        status = self.stopping.verdict(growth, error, at, self.budget)
         if not decides and at.position < self.budget:
             status = None
         if status is None:
             if decides:
-                self.display.divide(at.position, self.policy.events(spent, error))
+                self.display.divide(at.position, self.policy.events(at, error))
             self._set_goal(at.position + self.display.next())
         return status
 
@@ -93,7 +79,7 @@ class RunController:
         """Whether the next evaluation is at the iteration limit."""
         return not math.isnan(self.size) and self.goal >= self.budget
 
-    def _record(self, at: RunPosition, reading: Evaluation) -> None:
+    def _record(self, at: Spent, reading: Evaluation) -> None:
         self.trace.append(
             iteration=at.iteration, idealized_time=at.idealized_time, wall_time=at.wall_time,
             **at.counts._asdict(), objective=reading.objective,
@@ -105,12 +91,6 @@ class RunController:
         )
         for callback in self.callbacks:
             callback(progress)
-
-    def _error(self, reading: Evaluation) -> float:
-        """What is to fall to ``tol``."""
-        if self.stopping.measure == "suboptimality" and reading.suboptimality is not None:
-            return reading.suboptimality
-        return reading.relative_gap
 
     def state(self) -> dict[str, Any]:
         """Plain values for a checkpoint; their names are a part of its format."""

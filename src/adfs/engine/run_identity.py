@@ -26,18 +26,9 @@ class Identity:
     """Everything that a run's bits depend on.
 
     Two runs of the same identity have the same state at the same position, on any number of ranks.
-    What only decides when to stop (``tol``, limits) is no part of it.
-
-    Parameters
-    ----------
-    seed : int
-    config : dict
-        Plain values that are the same on every rank: loss, sigma, graph, number of nodes and of
-        features, algorithm, rule, schedule, tau, clock, intercept, class weight, partition.
-    data : dict
-        `fingerprint` of each node that is held here.
-    adfs : str
-        The version that computed it; another version may round differently.
+    What only decides when to stop (``tol``, limits) is no part of it. ``config`` are plain values
+    that are the same on every rank, ``data`` the `fingerprint` of each node that is held here,
+    ``adfs`` the version that computed it; another version may round differently.
 
     Examples
     --------
@@ -92,33 +83,28 @@ def fingerprint(rows: Sequence[NDArray[Any]], labels: NDArray[Any], weights: NDA
 
 
 def check(stored: Identity, current: Identity, folder: str | os.PathLike[str]) -> None:
-    """Refuse to continue from a checkpoint of another run; the message names the difference."""
-    found = difference(stored, current)
-    if found is not None:
-        raise ParameterError(f"The checkpoint in {os.fspath(folder)} was made with {found}")
-
-
-def difference(stored: Identity, current: Identity) -> str | None:
-    """What differs first, as the end of a message; None for the same run.
+    """Refuse to continue from a checkpoint of another run; the message names what differs first.
 
     Data are compared at nodes that both hold.
     """
     way_out = "use the same, or another --checkpoint folder."
+    entry = _first("", *({"seed": each.seed, **each.config} for each in (stored, current)))
+    common = sorted(stored.data.keys() & current.data.keys())
+    changed = [node for node in common if stored.data[node] != current.data[node]]
     if stored.adfs != current.adfs:
-        return (
+        found = (
             f"adfs {stored.adfs} but this is adfs {current.adfs}, whose bits may differ; use the "
             "same version, or another --checkpoint folder."
         )
-    before, now = ({"seed": each.seed, **each.config} for each in (stored, current))
-    found = _first("", before, now)
-    if found is not None:
-        name, *values = found
-        shown, other = (f"{name}={_show(value)}" for value in values)
-        return f"{shown} but this run has {other}; {way_out}"
-    for node in sorted(set(stored.data) & set(current.data)):
-        if stored.data[node] != current.data[node]:
-            return f"other samples, labels or weights at node {node} than this run has; {way_out}"
-    return None
+    elif entry is not None:
+        name, before, now = entry
+        found = f"{name}={_show(before)} but this run has {name}={_show(now)}; {way_out}"
+    elif changed:
+        where = f"at node {changed[0]} than this run has"
+        found = f"other samples, labels or weights {where}; {way_out}"
+    else:
+        return
+    raise ParameterError(f"The checkpoint in {os.fspath(folder)} was made with {found}")
 
 
 def _first(name: str, before: Any, now: Any) -> tuple[str, Any, Any] | None:
@@ -166,7 +152,6 @@ def identity_of(
 
 
 def _fingerprint(array: NDArray[Any]) -> str:
-    """Digest of one array."""
     return fingerprint((np.atleast_2d(array),), np.empty(0), np.empty(0))
 
 
