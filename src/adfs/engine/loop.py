@@ -11,12 +11,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from adfs.algorithms.base import Method, numbers_per_event
 from adfs.engine.checkpointer import Checkpointer
-from adfs.engine.evaluation import Evaluation, Evaluator, duals_of, models
+from adfs.engine.evaluation import Evaluation, Evaluator
 from adfs.engine.execution import Spans
 from adfs.engine.interrupts import Interrupts
 from adfs.engine.run_controller import RunController
@@ -223,15 +224,15 @@ class Loop:
 
     def _outcome(self, wall_time: float) -> Steps[Outcome]:
         """The position of the run and its evaluation, from a copy of this moment."""
-        stepper, problem = self.stepper, self.problem
-        outputs = models(stepper.algorithm, stepper.state)
-        duals = duals_of(stepper.algorithm, stepper.state, int(problem.nodes[0]))
-        if stepper.overlaps and duals is not None:
-            copies = {node: duals(node) for node in problem.nodes.tolist()}
-            duals = copies.__getitem__
+        stepper, nodes = self.stepper, self.problem.nodes.tolist()
+        algorithm, state = stepper.algorithm, stepper.state
+        second = getattr(algorithm, "second_output", None)
+        outputs = [algorithm.output(state)] + ([] if second is None else [second(state)])
+        duals: dict[int, Any] = {node: algorithm.duals(state, node) for node in nodes}
+        dual_of = None if duals[nodes[0]] is None else duals.__getitem__
         spent = yield from stepper.spent(wall_time)
         with np.errstate(over="ignore", invalid="ignore"):  # the status says it
-            reading = yield from self.evaluate(problem, outputs, duals)
+            reading = yield from self.evaluate(self.problem, outputs, dual_of)
         return spent, reading
 
     def _drain(self) -> None:
