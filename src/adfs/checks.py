@@ -13,6 +13,7 @@ from typing import Any
 from adfs.errors import AdfsError, ParameterError, shortened
 
 LONGEST_VALUE = 40  # letters of a value in a message
+Kind = type[AdfsError]
 
 
 def whole(
@@ -21,7 +22,7 @@ def whole(
     least: int = 0,
     most: int | None = None,
     hint: str = "",
-    error: type[AdfsError] = ParameterError,
+    error: Kind = ParameterError,
 ) -> int:
     """A whole number from ``least`` to ``most``; a float that is whole is one too.
 
@@ -47,7 +48,7 @@ def finite(
     least: float | None = None,
     most: float | None = None,
     hint: str = "",
-    error: type[AdfsError] = ParameterError,
+    error: Kind = ParameterError,
 ) -> float:
     """A finite number: ``> above``, ``>= least`` and ``<= most`` where these are given.
 
@@ -62,34 +63,18 @@ def finite(
     number = as_float(value)
     limits = ((">", above), (">=", least), ("<=", most))
     rule = " and ".join(f"{sign} {limit:g}" for sign, limit in limits if limit is not None)
-    holds = (
-        math.isfinite(number)
-        and (above is None or number > above)
-        and (least is None or number >= least)
-        and (most is None or number <= most)
-    )
-    if not holds:
+    low, high = -math.inf if least is None else least, math.inf if most is None else most
+    if not (math.isfinite(number) and low <= number <= high and (above is None or number > above)):
         raise error(_sentence(name, value, f"a finite number {rule}".rstrip(), hint))
     return number
 
 
-def positive(
-    name: str, value: Any, hint: str = "", error: type[AdfsError] = ParameterError
-) -> float:
-    """A finite number > 0.
-
-    Examples
-    --------
-    >>> positive("sigma", -1.0, "try 1e-3")
-    Traceback (most recent call last):
-    adfs.errors.ParameterError: sigma=-1 must be a finite number > 0; try 1e-3.
-    """
+def positive(name: str, value: Any, hint: str = "", error: Kind = ParameterError) -> float:
+    """A finite number > 0."""
     return finite(name, value, above=0.0, hint=hint, error=error)
 
 
-def choice(
-    name: str, value: Any, choices: Iterable[str], error: type[AdfsError] = ParameterError
-) -> str:
+def choice(name: str, value: Any, choices: Iterable[str], error: Kind = ParameterError) -> str:
     """One of some names.
 
     Examples
@@ -104,7 +89,7 @@ def choice(
     return value
 
 
-def flag(name: str, value: Any, error: type[AdfsError] = ParameterError) -> bool:
+def flag(name: str, value: Any, error: Kind = ParameterError) -> bool:
     """True or False, Python's or NumPy's."""
     if type(value).__name__ not in ("bool", "bool_"):  # NumPy is not imported for this
         raise error(_sentence(name, value, "True or False", ""))

@@ -17,13 +17,12 @@ from adfs.checks import whole
 from adfs.display import html_table
 from adfs.engine.checkpointer import Checkpoints, open_checkpoints
 from adfs.engine.evaluation import Evaluator, evaluation_steps
-from adfs.engine.evaluation_policy import EvaluationPolicy, choose_policy
-from adfs.engine.execution import Execution, Spans, account
+from adfs.engine.execution import Execution, account
 from adfs.engine.forecast import forecast, warn_if_long
 from adfs.engine.interrupts import Interrupts
-from adfs.engine.loop import Heartbeat, Loop, heartbeat_interval
+from adfs.engine.loop import Loop
 from adfs.engine.progress import terminal_progress
-from adfs.engine.run_controller import Callback, RunController
+from adfs.engine.run_controller import Callback, EvaluationPolicy, RunController, choose_policy
 from adfs.engine.steppers import DIFFERENT_BITS, make_stepper
 from adfs.engine.stopping import Stopping
 from adfs.engine.trace import Trace
@@ -276,18 +275,16 @@ def run(
             stepper.keeps_tally = True
             if checkpointer.wanted.resume:
                 resumed, seconds = checkpointer.resume(stepper, controller)
-        spans = Spans(options.keep_spans, network.clock)
-        heartbeat = Heartbeat(network, heartbeat_interval(problem, method))
         loop = Loop(
-            problem, stepper, controller, heartbeat, interrupts, checkpointer, spans,
-            options.evaluate, seconds,
+            problem, method, stepper, controller, interrupts, checkpointer, options.evaluate,
+            options.keep_spans, seconds,
         )  # fmt: skip
         peers.gather("ready")  # compiling and reading have no timeout
         peers.timeout = options.timeout
         network.waited, network.bytes_sent = 0.0, 0
         setup_time = time.perf_counter() - started
         status, reading = loop.run()
-    signal_number = interrupts.received if network.is_whole else heartbeat.signal or None
+    signal_number = interrupts.received if network.is_whole else loop.heartbeat.signal or None
     return Result(
         theta=reading.theta,
         thetas=network.collect(reading.thetas) if options.gather_thetas else reading.thetas,
@@ -308,7 +305,7 @@ def run(
         resumed=resumed,
         proven=method.proven,
         theorem=method.theorem,
-        execution=account(network, spans, stepper.carrier, resumed),
+        execution=account(network, loop.spans, stepper.carrier, resumed),
         objective_at_zero=reading.objective_at_zero,
     )
 
@@ -318,21 +315,17 @@ def _shared_by_ranks(
 ) -> dict[str, Any]:
     """What shapes a run or its messages, by the names of the arguments of `solve`."""
     rule, warm, kept = setting.rule, options.warm_start, options.checkpoints
-    return {
-        "algorithm": name,
+    values = {"algorithm": name, **setting._asdict(), **vars(stopping), **options._asdict()}
+    for each in ("rule", "delays", "callbacks", "evaluate"):
+        del values[each]
+    return values | {
         "parameters": rule.numbers() if hasattr(rule, "numbers") else rule,
-        "tau": setting.tau, "clock": setting.clock, "seed": setting.seed,
-        "schedule": setting.schedule,
         **{f"delays.{each}": value for each, value in vars(setting.delays).items()},
-        **vars(stopping),
-        "evaluate_every": options.evaluate_every,
         "checkpoints": "None" if kept is None else "given",
         "checkpoints.every": kept and kept.every,
         "checkpoints.resume": kept and kept.resume,
-        "timeout": options.timeout,
         "warm_start": None if warm is None else np.asarray(warm, np.float64),
-        "keep_spans": options.keep_spans, "gather_thetas": options.gather_thetas,
-    }  # fmt: skip
+    }
 
 
 def _prepare(

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from adfs.engine import checkpoint_file
-from adfs.engine.checkpoint_file import Array, Damaged
+from adfs.engine.checkpoint_file import NOT_OURS, Array, Damaged
 from adfs.engine.run_identity import Identity, check
 from adfs.errors import CheckpointError, DataError, ParameterError
 from adfs.storage import sync_folder, temporary_of, write_whole
@@ -29,17 +29,7 @@ NodeArrays = dict[str, Array]
 
 
 class CheckpointName(NamedTuple):
-    """The name of one file.
-
-    Examples
-    --------
-    >>> str(CheckpointName(position=1500, rank=0, size=2))
-    'checkpoint-000000001500-0-of-2.adfs'
-    >>> CheckpointName.parse("checkpoint-000000001500-0-of-2.adfs")
-    CheckpointName(position=1500, rank=0, size=2)
-    >>> CheckpointName.parse("checkpoint-of-a-novel.txt") is None
-    True
-    """
+    """The name of one file, such as ``checkpoint-000000001500-0-of-2.adfs``."""
 
     position: int
     rank: int
@@ -71,23 +61,6 @@ class CheckpointFolder:
 
     Files of another identity are refused, never mixed and never removed. ``skipped`` lists files
     that were not used, each with a reason that continues "PATH ...".
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> identity = Identity(seed=0, config={"sigma": 1.0}, data={0: "ab", 1: "cd"})
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     store = CheckpointFolder(folder, identity)
-    ...     store.open()
-    ...     for position in (100, 200, 300):
-    ...         state = {node: {"theta": np.full(2, position + node)} for node in (0, 1)}
-    ...         store.save(position, {"n_prox": position}, state)
-    ...     positions = list(store.valid_positions([0, 1]))
-    ...     loaded = store.load(positions[0], [1])
-    >>> positions
-    [300, 200]
-    >>> loaded.run, loaded.nodes
-    ({'n_prox': 300}, {1: {'theta': array([301, 301])}})
     """
 
     def __init__(
@@ -139,7 +112,6 @@ class CheckpointFolder:
             return  # a file system without locks
 
     def unlock(self) -> None:
-        """Release the folder."""
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
@@ -149,7 +121,7 @@ class CheckpointFolder:
         position: int,
         run: Mapping[str, Any],
         nodes: Mapping[int, Mapping[str, Array]],
-        everywhere: int | None = None,
+        everywhere: int = -1,
         shared: Mapping[str, Array] | None = None,
     ) -> None:
         """Write the complete file of this position; then `tidy`.
@@ -173,17 +145,16 @@ class CheckpointFolder:
         self._written.add(name.position)
         self.tidy(everywhere)
 
-    def tidy(self, everywhere: int | None = None) -> None:
+    def tidy(self, everywhere: int = -1) -> None:
         """Remove this rank's files but those of the last two positions that *every* rank has.
 
         Ranks pass a position at different times, and one that is behind needs the files of all
         ranks for its own last position; so newer files stay too. Call it once more when all are
-        done. ``everywhere`` is the newest position that every rank has reported as saved. Without
-        it the files in the folder are counted, which all ranks then have to share. A failure to
-        remove a file does no harm and is not reported; a file whose header is damaged stays,
-        because its run is unknown.
+        done. ``everywhere`` is the newest position that every rank has reported as saved (-1:
+        none). Files in the folder count too, where all ranks share it. A failure to remove a file
+        does no harm and is not reported; one whose header is damaged stays: its run is unknown.
         """
-        if everywhere is not None:
+        if everywhere >= 0:
             self._complete.add(everywhere)
         with contextlib.suppress(OSError):
             self._clear_temporaries()
@@ -309,7 +280,7 @@ def _parsed(header: dict[str, Any], name: CheckpointName) -> tuple[Identity, Loa
         inside = CheckpointName(*(operator.index(header[key]) for key in name._fields))
         identity = Identity.from_plain(header["identity"])
         loaded = Loaded(dict(header["run"]), {int(node): {} for node in header["nodes"]}, {})
-    except (LookupError, TypeError, ValueError, AttributeError):
+    except NOT_OURS:
         raise Damaged("has a header that was not written by adfs") from None
     if inside != name:
         raise Damaged(f"was {inside} when it was written, and is now under another name")

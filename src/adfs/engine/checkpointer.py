@@ -15,6 +15,7 @@ import numpy as np
 
 from adfs.agreement import attempt
 from adfs.algorithms.base import Arrays, Method, MethodSetting, Vector
+from adfs.engine.checkpoint_file import NOT_OURS
 from adfs.engine.checkpoint_folder import CheckpointFolder, Loaded
 from adfs.engine.run_controller import RunController
 from adfs.engine.run_identity import identity_of
@@ -56,11 +57,9 @@ class Checkpointer:
         self._passed, self._failed, self._has_gaps = 0, False, False
 
     def next_after(self, position: int) -> int:
-        """The next position at which to save."""
         return (position // self.every + 1) * self.every
 
     def is_due(self, position: int) -> bool:
-        """Whether to save here."""
         return position % self.every == 0 and position != self._passed
 
     def save(
@@ -74,9 +73,8 @@ class Checkpointer:
             rows = self.problem.node_rows(node)
             nodes[node] = {name: each[rows] for name, each in arrays.samples.items()}
             nodes[node] |= {name: each[own : own + 1] for name, each in arrays.nodes.items()}
-        newest = everywhere if everywhere >= 0 else None
         try:
-            self.store.save(stepper.position, run, nodes, newest, arrays.shared)
+            self.store.save(stepper.position, run, nodes, everywhere, arrays.shared)
             self.saved = -1 if self._has_gaps else stepper.position
             self._failed = False
         except CheckpointError as error:
@@ -87,8 +85,7 @@ class Checkpointer:
 
     def close(self) -> None:
         """Remove what is no longer needed, now that all processes are done."""
-        everywhere = min(self.problem.network.gather(self.saved))
-        self.store.tidy(everywhere if everywhere >= 0 else None)
+        self.store.tidy(min(self.problem.network.gather(self.saved)))
 
     def resume(self, stepper: Stepper, controller: RunController) -> tuple[int | None, float]:
         """Continue from the newest position that every process has; returns it and its seconds.
@@ -132,7 +129,7 @@ class Checkpointer:
         """A valid file with content that this run does not write becomes a `DataError`."""
         try:
             yield
-        except (LookupError, TypeError, ValueError, AttributeError) as error:
+        except NOT_OURS as error:
             raise DataError(
                 f"{self.store.folder} holds something else at position {position} than this run "
                 f"saves ({error}); name another --checkpoint folder."

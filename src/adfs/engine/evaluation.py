@@ -46,13 +46,7 @@ def objectives(problem: Problem, thetas: Matrix) -> Vector:
 
 
 def logistic_sums(margins: Matrix) -> Vector:
-    """Sums over rows of ``log(1 + e^-m)``, one per column; ``margins`` is overwritten.
-
-    Examples
-    --------
-    >>> logistic_sums(np.array([[0.0], [0.0]])) / np.log(2)
-    array([2.])
-    """
+    """Sums over rows of ``log(1 + e^-m)``, one per column; ``margins`` is overwritten."""
     negative: Vector = np.sum(np.minimum(margins, 0.0), axis=0)
     np.abs(margins, out=margins)
     np.negative(margins, out=margins)
@@ -75,12 +69,10 @@ class Evaluation(NamedTuple):
 
     @property
     def relative_gap(self) -> float:
-        """``gap / |F|``."""
         return relative(self.duality_gap, self.objective)
 
     @property
     def gap_text(self) -> str:
-        """The relative gap as text."""
         return certified_text(self.relative_gap, self.duality_gap, self.objective_at_zero)
 
 

@@ -8,6 +8,7 @@ Where a stepper allows it, a rank continues while an evaluation is under way.
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,7 +24,7 @@ from adfs.engine.interrupts import Interrupts
 from adfs.engine.run_controller import RunController
 from adfs.engine.steppers import Stepper
 from adfs.engine.stopping import Spent
-from adfs.network import Network, Poll, Steps
+from adfs.network import Poll, Steps
 from adfs.problem.finite_sum import Problem
 
 NUMBERS_PER_BEAT = 1 << 22  # read and written by a rank between two heartbeats
@@ -33,27 +34,23 @@ MOST_EVENTS = 1 << 16
 Outcome = tuple[Spent, Evaluation]
 
 
-def heartbeat_interval(problem: Problem, method: Method) -> int:
-    """Positions between two heartbeats: some hundredths of a second of work for each rank."""
-    if problem.network.is_whole or not hasattr(method.algorithm, "queued"):
-        return method.beat or method.block
-    numbers = numbers_per_event(
-        problem.numbers_per_row, problem.n_features, method.parameters.p_comm
-    )
-    events = NUMBERS_PER_BEAT / (NUMBERS_BESIDE + numbers)
-    return problem.network.size * int(np.clip(events, 4, MOST_EVENTS))
-
-
 class Heartbeat:
     """One exchange at each multiple of ``interval``; its result must be there at the next one.
 
     That is where all ranks then stop. A single process stops at once. ``signal`` is the signal that
     some rank had received in the last complete exchange (0: none), ``saved`` the newest position
-    that every rank has reported as saved (-1: none).
+    that every rank has reported as saved (-1: none). Between two exchanges of ranks there are some
+    hundredths of a second of work for each of them.
     """
 
-    def __init__(self, network: Network, interval: int) -> None:
-        self._network, self.interval = network, interval
+    def __init__(self, problem: Problem, method: Method) -> None:
+        self._network, self.interval = problem.network, method.beat or method.block
+        if not self._network.is_whole and hasattr(method.algorithm, "queued"):
+            numbers = numbers_per_event(
+                problem.numbers_per_row, problem.n_features, method.parameters.p_comm
+            )
+            events = NUMBERS_PER_BEAT / (NUMBERS_BESIDE + numbers)
+            self.interval = self._network.size * int(np.clip(events, 4, MOST_EVENTS))
         self._is_complete: Callable[[], bool] | None = None
         self._started = -1
         self._own, self._largest = np.zeros(3, np.int64), np.zeros(3, np.int64)
@@ -62,11 +59,9 @@ class Heartbeat:
         self.signal, self.saved = 0, -1
 
     def next_after(self, position: int) -> int:
-        """The next multiple."""
         return (position // self.interval + 1) * self.interval
 
     def is_due(self, position: int) -> bool:
-        """Whether an exchange has to start here."""
         return position % self.interval == 0 and position != self._started
 
     def arrived(self) -> bool:
@@ -89,7 +84,6 @@ class Heartbeat:
                 self.arrived()
 
     def stops(self, position: int) -> bool:
-        """Whether all ranks stop here."""
         return self._stop_at is not None and position >= self._stop_at
 
     def ignore(self) -> None:
@@ -102,18 +96,20 @@ class Loop:
     """Executes a run until a limit is met."""
 
     problem: Problem
+    method: Method
     stepper: Stepper
     controller: RunController  # takes the decisions; the same on every rank
-    heartbeat: Heartbeat
     interrupts: Interrupts
     checkpointer: Checkpointer | None
-    spans: Spans
     evaluate: Evaluator
-    seconds: float = 0.0  # of executing events, up to the last pause
+    keep_spans: bool
+    seconds: float  # of executing events, up to the last pause
     since: float | None = None  # end of that pause, plus evaluations since then
 
     def __post_init__(self) -> None:
         self.network, self.peers = self.problem.network, self.problem.network.peers
+        self.heartbeat = Heartbeat(self.problem, self.method)
+        self.spans = Spans(self.keep_spans, self.network.clock)
 
     @property
     def wall_time(self) -> float:
@@ -135,8 +131,8 @@ class Loop:
                 self._run_to(self._ahead(), pending)
             with self.spans.of("reading"):
                 self.peers.wait(pending.done, lambda: "the other ranks' part of an evaluation")
-            by_signal = lambda: self._has_signal(stopped)  # noqa: B023, E731
-            status = self.controller.decide(*pending.result, by_signal)
+            has_signal = functools.partial(self._has_signal, stopped)
+            status = self.controller.decide(*pending.result, has_signal)
             if status is not None:
                 self._drain()
                 return status, pending.result[1]

@@ -29,14 +29,6 @@ class Identity:
     What only decides when to stop (``tol``, limits) is no part of it. ``config`` are plain values
     that are the same on every rank, ``data`` the `fingerprint` of each node that is held here,
     ``adfs`` the version that computed it; another version may round differently.
-
-    Examples
-    --------
-    >>> stored = Identity(seed=0, config={"loss": "logistic", "sigma": 1.0})
-    >>> check(stored, Identity(seed=0, config={"loss": "logistic", "sigma": 2.0}), "run")
-    Traceback (most recent call last):
-    adfs.errors.ParameterError: The checkpoint in run was made with sigma=1 but this run has \
-sigma=2; use the same, or another --checkpoint folder.
     """
 
     seed: int
@@ -64,9 +56,9 @@ def fingerprint(rows: Sequence[NDArray[Any]], labels: NDArray[Any], weights: NDA
     """Digest of one node's samples: every value to the bit, in order.
 
     ``rows`` is ``(values,)`` of shape (m, d), or the ``(values, indices, indptr)`` of compressed
-    sparse rows. There ``indptr`` may be the node's part of a larger matrix's, given with that
-    matrix's other two arrays; and the width of whole numbers does not count, because a larger
-    matrix may need wider ones. So a node has one digest on any number of ranks.
+    sparse rows, where ``indptr`` may be the node's part of a larger matrix's. The width of whole
+    numbers does not count, because a larger matrix may need wider ones; so a node has one digest on
+    any number of ranks.
     """
     found = hashlib.sha256()
     if len(rows) == 3:
