@@ -131,7 +131,8 @@ class CheckpointFolder:
         refuses (a full disk) is a `CheckpointError`; earlier checkpoints are intact.
         """
         name, held = CheckpointName(operator.index(position), self.rank, self.size), sorted(nodes)
-        path, identity = self.folder / str(name), self.identity.to_plain(held)
+        data = {str(node): self.identity["data"][str(node)] for node in held}
+        path, identity = self.folder / str(name), self.identity | {"data": data}
         header = {**name._asdict(), "identity": identity, "run": dict(run), "nodes": held}
         groups = [(node, nodes[node]) for node in held] + [(SHARED, shared or {})]
         arrays = {f"{group}/{key}": each for group, named in groups for key, each in named.items()}
@@ -229,16 +230,29 @@ class CheckpointFolder:
                 header, arrays = checkpoint_file.unpack(
                     path, lambda key: key.partition("/")[0] in groups
                 )
-            identity, loaded = _parsed(header, name)
+            loaded = self._parsed(header, name)
         except Damaged as damage:
             self._skip(path, str(damage))
             return None
-        check(identity, self.identity, self.folder)
         for key, array in arrays.items():
             group, _, label = key.partition("/")
             named = loaded.shared if group == SHARED else loaded.nodes.setdefault(int(group), {})
             named[label] = array
         return loaded
+
+    def _parsed(self, header: dict[str, Any], name: CheckpointName) -> Loaded:
+        """A header's content, which must be of this run and of the file ``name``; no arrays yet."""
+        try:
+            inside = CheckpointName(*(operator.index(header[key]) for key in name._fields))
+            loaded = Loaded(dict(header["run"]), {int(node): {} for node in header["nodes"]}, {})
+            if inside == name:
+                check(header["identity"], self.identity, self.folder)
+                return loaded
+        except ParameterError:
+            raise
+        except NOT_OURS:
+            raise Damaged("has a header that was not written by adfs") from None
+        raise Damaged(f"was {inside} when it was written, and is now under another name")
 
     def _skip(self, path: Path, reason: str) -> None:
         if (path, reason) not in self.skipped:
@@ -272,16 +286,3 @@ class CheckpointFolder:
         # A file that stays does no harm; the next call tries again.
         with contextlib.suppress(OSError):
             (self.folder / text).unlink()
-
-
-def _parsed(header: dict[str, Any], name: CheckpointName) -> tuple[Identity, Loaded]:
-    """A header's content, which must be that of the file ``name``; arrays are to follow."""
-    try:
-        inside = CheckpointName(*(operator.index(header[key]) for key in name._fields))
-        identity = Identity.from_plain(header["identity"])
-        loaded = Loaded(dict(header["run"]), {int(node): {} for node in header["nodes"]}, {})
-    except NOT_OURS:
-        raise Damaged("has a header that was not written by adfs") from None
-    if inside != name:
-        raise Damaged(f"was {inside} when it was written, and is now under another name")
-    return identity, loaded

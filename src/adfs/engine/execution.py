@@ -4,7 +4,7 @@ import contextlib
 import math
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -100,5 +100,7 @@ def peak_memory() -> int:
 
 def gather_executions(network: Network, own: Execution) -> list[Execution]:
     """Those of all ranks, on every rank."""
-    found = [Execution(**each) for each in network.gather(vars(own))]
-    return [replace(each, spans=[(k, a, b) for k, a, b in each.spans]) for each in found]
+    found = network.gather(vars(own))
+    return [
+        Execution(**each | {"spans": [tuple(span) for span in each["spans"]]}) for each in found
+    ]

@@ -57,19 +57,13 @@ class Forecast(NamedTuple):
 def forecast(problem: Problem, method: Method, tol: float) -> Forecast:
     """The forecast of a run; the same on all ranks."""
     efolds, per_pass = math.log(1.0 / min(tol, 0.5)), problem.n_samples / method.work
+    passes, steps = LONG if method.needed is None else LONG_BY_A_BOUND
+    long = min(max(passes, steps / problem.n_samples), MOST_PASSES) * per_pass
     if method.needed is not None:
         goal, rho = max(tol, NEAR), efolds / method.needed(tol)
-        long = _long(LONG_BY_A_BOUND, problem.n_samples) * per_pass
         return Forecast(method.needed(goal), goal, rho, long, per_pass)
     expected = efolds / method.rho if method.rho > 0.0 else math.inf
-    long = _long(LONG, problem.n_samples) * per_pass if method.proven else math.inf
-    return Forecast(expected, tol, method.rho, long, per_pass)
-
-
-def _long(limits: tuple[int, int], n_samples: int) -> float:
-    """Passes that are more than both limits, but no more than a run may take."""
-    passes, steps = limits
-    return min(max(passes, steps / n_samples), MOST_PASSES)
+    return Forecast(expected, tol, method.rho, long if method.proven else math.inf, per_pass)
 
 
 def warn_if_long(problem: Problem, ahead: Forecast, stopping: Stopping) -> None:
