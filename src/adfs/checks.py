@@ -1,8 +1,8 @@
 """Checks of arguments that occur in many places. A message says the rule, the value, the way out.
 
-Every check returns the value as a plain Python object, and raises ``error`` (`ParameterError`
-unless told otherwise) for anything else. Truth values are not numbers here. ``hint`` is the end of
-the message, the way out: "leave it out for no limit".
+Every check returns the value as a plain Python object, and raises a `ParameterError` (or the given
+``error``) for anything else. Truth values are not numbers here. ``hint`` is the end of the message,
+the way out: "leave it out for no limit".
 """
 
 import math
@@ -41,37 +41,29 @@ def whole(
     return int(value)
 
 
-def finite(
-    name: str,
-    value: Any,
-    above: float | None = None,
-    least: float | None = None,
-    most: float | None = None,
-    hint: str = "",
-    error: Kind = ParameterError,
-) -> float:
-    """A finite number: ``> above``, ``>= least`` and ``<= most`` where these are given.
+def finite(name: str, value: Any, least: float | None = None, hint: str = "") -> float:
+    """A finite number, ``>= least`` where that is given.
 
     Examples
     --------
     >>> finite("tau", 5, least=0)
     5.0
-    >>> finite("rho", 1.5, above=0, most=1, hint="lower it")
+    >>> finite("tau", -1.5, least=0, hint="raise it")
     Traceback (most recent call last):
-    adfs.errors.ParameterError: rho=1.5 must be a finite number > 0 and <= 1; lower it.
+    adfs.errors.ParameterError: tau=-1.5 must be a finite number >= 0; raise it.
     """
-    number = as_float(value)
-    limits = ((">", above), (">=", least), ("<=", most))
-    rule = " and ".join(f"{sign} {limit:g}" for sign, limit in limits if limit is not None)
-    low, high = -math.inf if least is None else least, math.inf if most is None else most
-    if not (math.isfinite(number) and low <= number <= high and (above is None or number > above)):
-        raise error(_sentence(name, value, f"a finite number {rule}".rstrip(), hint))
+    number, rule = as_float(value), "a finite number" + ("" if least is None else f" >= {least:g}")
+    if not math.isfinite(number) or (least is not None and number < least):
+        raise ParameterError(_sentence(name, value, rule, hint))
     return number
 
 
-def positive(name: str, value: Any, hint: str = "", error: Kind = ParameterError) -> float:
+def positive(name: str, value: Any, hint: str = "") -> float:
     """A finite number > 0."""
-    return finite(name, value, above=0.0, hint=hint, error=error)
+    number = as_float(value)
+    if not 0.0 < number < math.inf:
+        raise ParameterError(_sentence(name, value, "a finite number > 0", hint))
+    return number
 
 
 def choice(name: str, value: Any, choices: Iterable[str], error: Kind = ParameterError) -> str:
@@ -89,10 +81,10 @@ def choice(name: str, value: Any, choices: Iterable[str], error: Kind = Paramete
     return value
 
 
-def flag(name: str, value: Any, error: Kind = ParameterError) -> bool:
+def flag(name: str, value: Any) -> bool:
     """True or False, Python's or NumPy's."""
     if type(value).__name__ not in ("bool", "bool_"):  # NumPy is not imported for this
-        raise error(_sentence(name, value, "True or False", ""))
+        raise ParameterError(_sentence(name, value, "True or False", ""))
     return bool(value)
 
 

@@ -305,7 +305,7 @@ def run(
         resumed=resumed,
         proven=method.proven,
         theorem=method.theorem,
-        execution=account(network, loop.spans, stepper.carrier, resumed),
+        execution=account(network, loop.spans, stepper.carrier),
         objective_at_zero=reading.objective_at_zero,
     )
 

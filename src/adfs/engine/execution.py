@@ -2,7 +2,6 @@
 
 import contextlib
 import math
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,7 +20,7 @@ Span = tuple[str, float, float]
 class Spans:
     """Records what this process did from when to when, in the seconds of ``clock``."""
 
-    def __init__(self, keep: bool = False, clock: Callable[[], float] = time.perf_counter) -> None:
+    def __init__(self, keep: bool, clock: Callable[[], float]) -> None:
         self.keep, self._clock = keep, clock
         self.began = clock()
         self.seconds = dict.fromkeys(KINDS, 0.0)
@@ -64,14 +63,13 @@ class Execution:
     rank: int
     nodes: list[int]
     seconds: dict[str, float]
-    resumed: int | None = None  # position of the checkpoint from which the run continued
     cut_edges: int = 0  # edges between ranks
     peak_memory: int = 0  # most memory of the process, in bytes
     bytes_sent: int = 0  # of numbers, to other ranks
     spans: list[Span] = field(default_factory=list)  # since the loop began, if requested
 
 
-def account(network: Network, spans: Spans, carrier: Any, resumed: int | None) -> Execution:
+def account(network: Network, spans: Spans, carrier: Any) -> Execution:
     """The account of a process; what its carrier of messages waited, if any, is no computing."""
     seconds = dict(spans.seconds)
     waited = network.waited + (0.0 if carrier is None else float(carrier.seconds))
@@ -81,7 +79,7 @@ def account(network: Network, spans: Spans, carrier: Any, resumed: int | None) -
     cut_edges = int(np.count_nonzero(ends[:, 0] != ends[:, 1]))
     waits = np.empty((0, 2)) if carrier is None else carrier.waits
     return Execution(
-        network.rank, network.nodes.tolist(), seconds, resumed, cut_edges, peak_memory(),
+        network.rank, network.nodes.tolist(), seconds, cut_edges, peak_memory(),
         network.bytes_sent, spans.relative(waits),
     )  # fmt: skip
 
