@@ -193,9 +193,9 @@ class RunController:
     stopping: Stopping
     policy: EvaluationPolicy
     rho: float
-    ceiling: float = math.inf
-    callbacks: tuple[Callback, ...] = ()
-    display: DisplayEvaluations = field(default_factory=DisplayEvaluations)
+    ceiling: float
+    callbacks: tuple[Callback, ...]
+    display: DisplayEvaluations
     trace: Trace = field(default_factory=Trace)
     goal: int = 0  # position of the next evaluation
     wanted: int = 0  # the same without the iteration limit
@@ -208,9 +208,9 @@ class RunController:
         ``interrupted`` is called after the callbacks, because one of them may interrupt.
         """
         self._record(at, reading)
-        is_known = self.stopping.measure == "suboptimality" and reading.suboptimality is not None
-        error = reading.suboptimality if is_known else reading.relative_gap
-        assert error is not None
+        error = reading.relative_gap
+        if self.stopping.measure == "suboptimality" and reading.suboptimality is not None:
+            error = reading.suboptimality
         if math.isnan(self.size):
             self.size = max(abs(reading.objective), reading.duality_gap)
             self.budget = self.stopping.budget(self.rho, error, self.ceiling)
