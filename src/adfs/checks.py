@@ -1,8 +1,8 @@
 """Checks of arguments that occur in many places. A message says the rule, the value, the way out.
 
-Every check returns the value as a plain Python object, and raises ``error`` (`ParameterError`
-unless told otherwise) for anything else. Truth values are not numbers here. ``hint`` is the end of
-the message, the way out: "leave it out for no limit".
+Every check returns the value as a plain Python object, and raises a `ParameterError` (or the given
+``error``) for anything else. Truth values are not numbers here. ``hint`` is the end of the message,
+the way out: "leave it out for no limit".
 """
 
 import math
@@ -13,6 +13,7 @@ from typing import Any
 from adfs.errors import AdfsError, ParameterError, shortened
 
 LONGEST_VALUE = 40  # letters of a value in a message
+Kind = type[AdfsError]
 
 
 def whole(
@@ -21,7 +22,7 @@ def whole(
     least: int = 0,
     most: int | None = None,
     hint: str = "",
-    error: type[AdfsError] = ParameterError,
+    error: Kind = ParameterError,
 ) -> int:
     """A whole number from ``least`` to ``most``; a float that is whole is one too.
 
@@ -40,56 +41,32 @@ def whole(
     return int(value)
 
 
-def finite(
-    name: str,
-    value: Any,
-    above: float | None = None,
-    least: float | None = None,
-    most: float | None = None,
-    hint: str = "",
-    error: type[AdfsError] = ParameterError,
-) -> float:
-    """A finite number: ``> above``, ``>= least`` and ``<= most`` where these are given.
+def finite(name: str, value: Any, least: float | None = None, hint: str = "") -> float:
+    """A finite number, ``>= least`` where that is given.
 
     Examples
     --------
     >>> finite("tau", 5, least=0)
     5.0
-    >>> finite("rho", 1.5, above=0, most=1, hint="lower it")
+    >>> finite("tau", -1.5, least=0, hint="raise it")
     Traceback (most recent call last):
-    adfs.errors.ParameterError: rho=1.5 must be a finite number > 0 and <= 1; lower it.
+    adfs.errors.ParameterError: tau=-1.5 must be a finite number >= 0; raise it.
     """
-    number = as_float(value)
-    limits = ((">", above), (">=", least), ("<=", most))
-    rule = " and ".join(f"{sign} {limit:g}" for sign, limit in limits if limit is not None)
-    holds = (
-        math.isfinite(number)
-        and (above is None or number > above)
-        and (least is None or number >= least)
-        and (most is None or number <= most)
-    )
-    if not holds:
-        raise error(_sentence(name, value, f"a finite number {rule}".rstrip(), hint))
+    number, rule = as_float(value), "a finite number" + ("" if least is None else f" >= {least:g}")
+    if not math.isfinite(number) or (least is not None and number < least):
+        raise ParameterError(_sentence(name, value, rule, hint))
     return number
 
 
-def positive(
-    name: str, value: Any, hint: str = "", error: type[AdfsError] = ParameterError
-) -> float:
-    """A finite number > 0.
-
-    Examples
-    --------
-    >>> positive("sigma", -1.0, "try 1e-3")
-    Traceback (most recent call last):
-    adfs.errors.ParameterError: sigma=-1 must be a finite number > 0; try 1e-3.
-    """
-    return finite(name, value, above=0.0, hint=hint, error=error)
+def positive(name: str, value: Any, hint: str = "") -> float:
+    """A finite number > 0."""
+    number = as_float(value)
+    if not 0.0 < number < math.inf:
+        raise ParameterError(_sentence(name, value, "a finite number > 0", hint))
+    return number
 
 
-def choice(
-    name: str, value: Any, choices: Iterable[str], error: type[AdfsError] = ParameterError
-) -> str:
+def choice(name: str, value: Any, choices: Iterable[str], error: Kind = ParameterError) -> str:
     """One of some names.
 
     Examples
@@ -104,10 +81,10 @@ def choice(
     return value
 
 
-def flag(name: str, value: Any, error: type[AdfsError] = ParameterError) -> bool:
+def flag(name: str, value: Any) -> bool:
     """True or False, Python's or NumPy's."""
     if type(value).__name__ not in ("bool", "bool_"):  # NumPy is not imported for this
-        raise error(_sentence(name, value, "True or False", ""))
+        raise ParameterError(_sentence(name, value, "True or False", ""))
     return bool(value)
 
 

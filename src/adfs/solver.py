@@ -10,21 +10,20 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from adfs.agreement import attempt, require_same
+from adfs.agreement import attempt, refuse_together, require_same
 from adfs.algorithms import registered  # noqa: F401  (fills the registry)
 from adfs.algorithms.base import Method, MethodSetting, get_algorithm
+from adfs.checks import whole
 from adfs.display import html_table
-from adfs.engine.checkpointer import Checkpointer, Checkpoints, open_checkpoints
+from adfs.engine.checkpointer import Checkpoints, open_checkpoints
 from adfs.engine.evaluation import Evaluator, evaluation_steps
-from adfs.engine.evaluation_policy import EvaluationPolicy, check_evaluate_every, choose_policy
-from adfs.engine.execution import Execution, Spans, account
+from adfs.engine.execution import Execution, account
 from adfs.engine.forecast import forecast, warn_if_long
-from adfs.engine.heartbeat import Heartbeat, heartbeat_interval
 from adfs.engine.interrupts import Interrupts
 from adfs.engine.loop import Loop
 from adfs.engine.progress import terminal_progress
-from adfs.engine.run_controller import Callback, RunController
-from adfs.engine.steppers import DIFFERENT_BITS, Stepper, make_stepper
+from adfs.engine.run_controller import Callback, EvaluationPolicy, RunController, choose_policy
+from adfs.engine.steppers import DIFFERENT_BITS, make_stepper
 from adfs.engine.stopping import Stopping
 from adfs.engine.trace import Trace
 from adfs.errors import ParameterError
@@ -270,28 +269,22 @@ def run(
     stepper = attempt(peers, lambda: make_stepper(problem, method, setting, start))
     stepper.warm_up()
     load_kernels(problem)
-    checkpointer, resumed, seconds = None, None, 0.0
-    if options.checkpoints is not None:
-        checkpointer = open_checkpoints(options.checkpoints, problem, name, setting, start, method)
-        stepper.keeps_tally = True
-    try:
-        if checkpointer is not None and options.checkpoints and options.checkpoints.resume:
-            resumed, seconds = _resume(options.checkpoints, checkpointer, stepper, controller)
-        spans = Spans(options.keep_spans, network.clock)
-        heartbeat = Heartbeat(network, heartbeat_interval(problem, method))
+    resumed, seconds, wanted = None, 0.0, options.checkpoints
+    with open_checkpoints(wanted, problem, name, setting, start, method) as checkpointer:
+        if checkpointer is not None:
+            stepper.keeps_tally = True
+            if checkpointer.wanted.resume:
+                resumed, seconds = checkpointer.resume(stepper, controller)
         loop = Loop(
-            problem, stepper, controller, heartbeat, interrupts, checkpointer, spans, seconds,
-            options.evaluate,
+            problem, method, stepper, controller, interrupts, checkpointer, options.evaluate,
+            options.keep_spans, seconds,
         )  # fmt: skip
         peers.gather("ready")  # compiling and reading have no timeout
         peers.timeout = options.timeout
         network.waited, network.bytes_sent = 0.0, 0
         setup_time = time.perf_counter() - started
         status, reading = loop.run()
-    finally:
-        if checkpointer is not None:
-            checkpointer.store.unlock()
-    signal_number = interrupts.received if network.is_whole else heartbeat.signal or None
+    signal_number = interrupts.received if network.is_whole else loop.heartbeat.signal or None
     return Result(
         theta=reading.theta,
         thetas=network.collect(reading.thetas) if options.gather_thetas else reading.thetas,
@@ -312,7 +305,7 @@ def run(
         resumed=resumed,
         proven=method.proven,
         theorem=method.theorem,
-        execution=account(network, spans, stepper.seconds, stepper.waits, resumed),
+        execution=account(network, loop.spans, stepper.carrier),
         objective_at_zero=reading.objective_at_zero,
     )
 
@@ -322,53 +315,33 @@ def _shared_by_ranks(
 ) -> dict[str, Any]:
     """What shapes a run or its messages, by the names of the arguments of `solve`."""
     rule, warm, kept = setting.rule, options.warm_start, options.checkpoints
-    return {
-        "algorithm": name,
+    values = {"algorithm": name, **setting._asdict(), **vars(stopping), **options._asdict()}
+    for each in ("rule", "delays", "callbacks", "evaluate"):
+        del values[each]
+    return values | {
         "parameters": rule.numbers() if hasattr(rule, "numbers") else rule,
-        "tau": setting.tau, "clock": setting.clock, "seed": setting.seed,
-        "schedule": setting.schedule,
         **{f"delays.{each}": value for each, value in vars(setting.delays).items()},
-        **vars(stopping),
-        "evaluate_every": options.evaluate_every,
         "checkpoints": "None" if kept is None else "given",
         "checkpoints.every": kept and kept.every,
         "checkpoints.resume": kept and kept.resume,
-        "timeout": options.timeout,
         "warm_start": None if warm is None else np.asarray(warm, np.float64),
-        "keep_spans": options.keep_spans, "gather_thetas": options.gather_thetas,
-    }  # fmt: skip
+    }
 
 
 def _prepare(
     problem: Problem, name: str, setting: MethodSetting, options: RunOptions
 ) -> tuple[NDArray[np.float64] | None, Method]:
     """The model to start from and the method, the same on all ranks."""
-    peers, warm = problem.network.peers, options.warm_start
-    attempt(peers, lambda: check_evaluate_every(options.evaluate_every))
+    peers, warm, every = problem.network.peers, options.warm_start, options.evaluate_every
+    if every not in (None, "curve") and not callable(every):
+        hint = "or give 'curve' or None"
+        attempt(peers, lambda: whole("evaluate_every", every, least=1, hint=hint))
     method = attempt(peers, lambda: get_algorithm(name)(problem, setting))
     start = None if warm is None else attempt(peers, lambda: problem.vector(warm))
     found = peers.gather([method.rho, str(method.parameters)])
-    attempt(peers, lambda: _require_equal(found))
+    if any(each != found[0] for each in found):  # ranks that round differently
+        refuse_together(peers, ParameterError(DIFFERENT_BITS))
     return start, method
-
-
-def _require_equal(found: list[Any]) -> None:
-    """Ranks that round differently would have different schedules."""
-    if any(each != found[0] for each in found):
-        raise ParameterError(DIFFERENT_BITS)
-
-
-def _resume(
-    wanted: Checkpoints, checkpointer: Checkpointer, stepper: Stepper, controller: RunController
-) -> tuple[int | None, float]:
-    """The position from which the run continues, and its seconds so far; reported by rank 0."""
-    peers = checkpointer.problem.network.peers
-    resumed, seconds = checkpointer.resume(stepper, controller)
-    found = peers.gather([[str(path), why] for path, why in checkpointer.store.skipped])
-    if peers.rank == 0:
-        skipped = dict.fromkeys((path, why) for each in found for path, why in each)
-        wanted.announce(resumed, list(skipped))
-    return resumed, seconds
 
 
 def automatic(problem: Problem) -> str:

@@ -52,10 +52,8 @@ def temporary_of(name: str) -> str | None:
 
     Examples
     --------
-    >>> temporary_of(".model.npz.0123456789ab")
-    'model.npz'
-    >>> temporary_of("model.npz") is None
-    True
+    >>> temporary_of(".model.npz.0123456789ab"), temporary_of("model.npz")
+    ('model.npz', None)
     """
     match = _TEMPORARY.fullmatch(name)
     return match[1] if match else None
@@ -64,8 +62,7 @@ def temporary_of(name: str) -> str | None:
 def sync_folder(folder: Path) -> None:
     """Force a folder's list of files to disk, so that a rename survives a power cut.
 
-    The new file is complete and in its place already. So a system that cannot do this (some network
-    file systems, Windows) is not an error.
+    A system that cannot do this (some network file systems, Windows) is not an error.
     """
     with contextlib.suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
@@ -98,13 +95,7 @@ def json_bytes(content: Any) -> bytes:
 
 
 def digest(*parts: str | Buffer) -> str:
-    """SHA-256 of texts and buffers, one after the other, as 64 hexadecimal digits.
-
-    Examples
-    --------
-    >>> digest("adfs")[:8], digest("ad", b"fs") == digest("adfs")
-    ('961fc56e', True)
-    """
+    """SHA-256 of texts and buffers, one after the other, as 64 hexadecimal digits."""
     found = hashlib.sha256()
     for part in parts:
         found.update(part.encode() if isinstance(part, str) else part)

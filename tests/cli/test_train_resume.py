@@ -2,6 +2,7 @@
 
 import fcntl
 import json
+import math
 import os
 from pathlib import Path
 
@@ -31,22 +32,26 @@ def test_the_summary_of_a_resumed_run_says_so_and_others_do_not(adfs, dense):
     assert "resumed     continued from position " in second.out
 
 
-def without_one(arrays):
+def without_one(header, arrays):
     arrays.pop(next(iter(arrays)))
 
 
-def with_another_shape(arrays):
+def with_another_shape(header, arrays):
     arrays[next(iter(arrays))] = np.zeros(3)
 
 
-@pytest.mark.parametrize("change", [without_one, with_another_shape])
-def test_a_checkpoint_with_other_arrays_is_one_sentence(adfs, dense, change):
+def with_an_endless_goal(header, arrays):
+    header["run"]["controller"]["goal"] = math.inf
+
+
+@pytest.mark.parametrize("change", [without_one, with_another_shape, with_an_endless_goal])
+def test_a_checkpoint_with_other_content_is_one_sentence(adfs, dense, change):
     """Its checksum is right, so somebody made it so."""
     command = ("train", dense[0], "--checkpoint", "kept", "--checkpoint-every", "500")
     adfs(*command, "--tol", "1e-4")
     for path in Path("kept").iterdir():
         header, arrays = checkpoint.unpack(path)
-        change(arrays)
+        change(header, arrays)
         path.write_bytes(b"".join(bytes(part) for part in checkpoint.pack(header, arrays)))
     outcome = adfs(*command, "--tol", "1e-8", "--resume")
     assert outcome.code == 2

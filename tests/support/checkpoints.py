@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
+import adfs
 from adfs import storage
 from adfs.engine import checkpoint_folder
 from adfs.engine.checkpoint_folder import CheckpointFolder
-from adfs.engine.run_identity import Identity
 from adfs.errors import CheckpointError
 
 # The lines of a save between which something changes on disk.
@@ -19,8 +19,9 @@ TOUCH_DISK = (storage.__file__, checkpoint_folder.__file__)
 
 
 def identity(nodes=range(4), seed=0, **config):
-    data = {node: f"digest of node {node}" for node in nodes}
-    return Identity(seed, {"loss": "logistic", "sigma": 1.0} | config, data)
+    data = {str(node): f"digest of node {node}" for node in nodes}
+    config = {"loss": "logistic", "sigma": 1.0} | config
+    return {"adfs": adfs.__version__, "seed": seed, "config": config, "data": data}
 
 
 def state(position, nodes=range(4), n=3):

@@ -7,7 +7,7 @@ import pytest
 
 import adfs
 from adfs.engine.checkpointer import Checkpoints
-from adfs.engine.evaluation_policy import TO_DRAW, DisplayEvaluations
+from adfs.engine.run_controller import TO_DRAW, DisplayEvaluations
 from adfs.errors import ParameterError
 from support.problems import gaussian_problem
 

@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from adfs.engine.evaluation_policy import Cautious, EvenCurve, Every, ToTolerance
+from adfs.engine.run_controller import Cautious, EvenCurve, Every, ToTolerance
 from adfs.engine.stopping import Spent
 
 

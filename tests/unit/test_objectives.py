@@ -54,11 +54,11 @@ def test_margins_of_any_size_give_no_overflow_and_no_loss_of_digits():
 def test_one_model_for_all_nodes_is_computed_once(monkeypatch):
     problem = make_case("grid:2x2").problem
     seen = []
-    real = evaluation._objectives
-    monkeypatch.setattr(evaluation, "_objectives", lambda *a: seen.append(a[1]) or real(*a))
+    real = evaluation.objectives
+    monkeypatch.setattr(evaluation, "objectives", lambda *a: seen.append(a[1]) or real(*a))
     theta = np.array([0.1, -0.2, 0.3, 0.4])
     found = evaluation.objectives(problem, np.tile(theta, (4, 1)))
-    assert [len(thetas) for thetas in seen] == [1]
+    assert [len(thetas) for thetas in seen] == [4, 1]
     np.testing.assert_allclose(found, np.full(4, problem.objective(theta)), rtol=1e-14)
 
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -33,7 +34,7 @@ def random_rank(rank, n_turns, seed=0, nodes=(0, 1)):
     for kind, start, end in made:
         seconds[kind] += end - start
     seconds["computing"] -= seconds["waiting"]
-    return Execution(rank, list(nodes), seconds, None, 2, 10**8, spans=made)
+    return Execution(rank, list(nodes), seconds, 2, 10**8, spans=made)
 
 
 class Ticker:
@@ -76,7 +77,8 @@ def test_spans_count_from_the_beginning_and_waits_take_their_place_among_them():
 
 def test_waiting_in_compiled_code_is_no_computing():
     spans, waits = kept(2, [(100.25, 100.5)])
-    own = account(Network(Topology.single()), spans, 0.25, waits, None)
+    carrier = SimpleNamespace(seconds=0.25, waits=waits)
+    own = account(Network(Topology.single()), spans, carrier)
     assert own.seconds["computing"] == 1.75
     assert own.seconds["waiting"] == 0.25
 
@@ -241,7 +243,7 @@ def test_a_trace_needs_no_matplotlib_and_a_picture_says_what_it_needs(monkeypatc
 def test_the_summary_has_a_line_for_ranks():
     ranks = [
         Execution(k, [k], {"computing": 7.0, "waiting": 2.0, "scheduling": 1.0, "saving": 0.0},
-                  None, 1, 10**8 * (k + 1)) for k in range(2)
+                  1, 10**8 * (k + 1)) for k in range(2)
     ]  # fmt: skip
     assert ranks_line(ranks_record(ranks)) == (
         "2, 1 edge between them, at most 200 MB each: computing 70 %, waiting 20 %, scheduling 10 %"

@@ -19,31 +19,45 @@ A file with any fault raises `Damaged`; nothing is ever pickled.
 
 import contextlib
 import hashlib
-import io
 import json
 import math
 import os
 import stat
 import struct
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from adfs.storage import Buffer
 
+Array = NDArray[Any]
+MAGIC = b"\x89ADFS\r\n\x1a"
+FORMAT = 2
+ALIGNMENT = 64
+DIGEST = 32
+FIELDS = struct.Struct("<8sQQQ")
+START = FIELDS.size + DIGEST  # where the header's text begins
+# Types whose bytes mean the same everywhere; objects and long doubles do not.
+DTYPES = (
+    "|b1", "|i1", "<i2", "<i4", "<i8", "|u1", "<u2", "<u4", "<u8", "<f2", "<f4", "<f8",
+)  # fmt: skip
+# Errors of taking apart content with right checksums that was not written by this program.
+NOT_OURS = (LookupError, TypeError, ValueError, AttributeError, OverflowError)
+# A pipe or a device under the name of a checkpoint must not block until something is written to it.
+FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+
+
+class Damaged(Exception):
+    """A file that cannot be used; the message continues a sentence that begins with its path."""
+
 
 def dumps(value: Any) -> bytes:
     """JSON text of plain values, floats to the bit; NaN and infinity as Python's `json` has them.
 
     A tuple becomes a list, a NumPy scalar the Python number of the same value.
-
-    Examples
-    --------
-    >>> dumps({"gap": float("inf"), "counts": (1, 2)})
-    b'{"gap":Infinity,"counts":[1,2]}'
     """
     return json.dumps(value, default=_plain, separators=(",", ":")).encode()
 
@@ -57,131 +71,24 @@ def _plain(value: Any) -> Any:
     )
 
 
-# A pipe or a device under the name of a checkpoint must not block until something is written to it.
-FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-
-
-class Damaged(Exception):
-    """A file that cannot be used; the message continues a sentence that begins with its path."""
-
-
-class HashingReader:
-    """A file read from its start to its end, with the SHA-256 of all bytes so far."""
-
-    def __init__(self, stream: io.FileIO, size: int) -> None:
-        self.size, self.position, self.hash = size, 0, hashlib.sha256()
-        self._stream = stream
-
-    def fill(self, target: memoryview) -> None:
-        """Read as many bytes as ``target`` has, directly into it."""
-        done = 0
-        while done < len(target):
-            n_read = self._stream.readinto(target[done:])
-            if not n_read:
-                raise Damaged(f"ends after {self.position + done} bytes, before its content does")
-            done += n_read
-        self.hash.update(target)
-        self.position += done
-
-    def take(self, n_bytes: int) -> bytes:
-        """The next bytes."""
-        if n_bytes > self.size - self.position:
-            raise Damaged(f"has only {self.size} bytes")
-        found = bytearray(n_bytes)
-        self.fill(memoryview(found))
-        return bytes(found)
-
-
-@contextlib.contextmanager
-def opened(path: Path) -> Iterator[HashingReader]:
-    """A reader of an ordinary file that is not empty; system errors become `Damaged`."""
-    try:
-        with io.FileIO(path, opener=lambda name, _: os.open(name, FLAGS)) as stream:
-            found = os.fstat(stream.fileno())
-            if not stat.S_ISREG(found.st_mode):
-                raise Damaged("is not an ordinary file")
-            if found.st_size == 0:
-                raise Damaged("is empty")
-            yield HashingReader(stream, found.st_size)
-    except IsADirectoryError:
-        raise Damaged("is a folder, not a file") from None
-    except OSError as error:
-        raise Damaged(f"cannot be read: {error.strerror or error}") from None
-
-
-Array = NDArray[Any]
-MAGIC = b"\x89ADFS\r\n\x1a"
-FORMAT = 2
-ALIGNMENT = 64
-DIGEST = 32
-FIELDS = struct.Struct("<8sQQQ")
-START = FIELDS.size + DIGEST  # where the header's text begins
-# Types whose bytes mean the same everywhere; objects and long doubles do not.
-DTYPES = (
-    "|b1", "|i1", "<i2", "<i4", "<i8", "|u1", "<u2", "<u4", "<u8", "<f2", "<f4", "<f8",
-)  # fmt: skip
-
-
-class ArrayPlace(NamedTuple):
-    """Where an array is, and what it is."""
-
-    name: str
-    dtype: str
-    shape: tuple[int, ...]
-    offset: int
-
-    @property
-    def n_bytes(self) -> int:
-        """Its length, padding not counted."""
-        return math.prod(self.shape) * np.dtype(self.dtype).itemsize
-
-
 def pack(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> list[Buffer]:
     """The file's content in parts; an array with the layout of the file is not copied.
 
     The parts are views of the arrays, so these must not change until the parts are written.
     """
-    flat = {name: _as_stored(name, array) for name, array in arrays.items()}
-    places = _places(flat)
-    text = dumps({"header": dict(header), "arrays": [list(place) for place in places]})
-    first = _aligned(START + len(text))
-    length = first + sum(_aligned(place.n_bytes) for place in places) + DIGEST
-    fields = FIELDS.pack(MAGIC, FORMAT, length, len(text))
-    parts: list[Buffer] = [fields, hashlib.sha256(fields + text).digest(), text]
-    parts.append(bytes(first - START - len(text)))
-    for array in flat.values():
-        parts.append(array.reshape(-1).view(np.uint8).data)
-        parts.append(bytes(_aligned(array.nbytes) - array.nbytes))
-    checksum = hashlib.sha256()
+    stored = {name: _as_stored(name, array) for name, array in arrays.items()}
+    table, n_bytes = _table((name, each.dtype.str, each.shape) for name, each in stored.items())
+    text = dumps({"header": dict(header), "arrays": table})
+    end = START + len(text)
+    fields = FIELDS.pack(MAGIC, FORMAT, _aligned(end) + n_bytes + DIGEST, len(text))
+    checksum = hashlib.sha256(fields + text).digest()
+    parts: list[Buffer] = [fields, checksum, text, bytes(-end % ALIGNMENT)]
+    for array in stored.values():
+        parts += [array.reshape(-1).view(np.uint8).data, bytes(-array.nbytes % ALIGNMENT)]
+    whole = hashlib.sha256()
     for part in parts:
-        checksum.update(part)
-    return [*parts, checksum.digest()]
-
-
-def read_header(path: Path) -> dict[str, Any]:
-    """The header alone, with checks of its checksum and of the file's length."""
-    with opened(path) as reader:
-        return _start(reader)[0]
-
-
-def unpack(
-    path: Path, wanted: Callable[[str], bool] = lambda name: True
-) -> tuple[dict[str, Any], dict[str, Array]]:
-    """Header and ``wanted`` arrays of a file; every byte is checked."""
-    with opened(path) as reader:
-        header, places = _start(reader)
-        reader.take(-reader.position % ALIGNMENT)
-        arrays = {}
-        for place in places:
-            if wanted(place.name):
-                arrays[place.name] = _array(reader, place)
-            else:
-                _array(reader, place)  # checked, not kept
-            reader.take(-place.n_bytes % ALIGNMENT)
-        expected = reader.hash.digest()
-        if reader.take(DIGEST) != expected:
-            raise Damaged("is damaged: its bytes do not match its checksum")
-    return header, arrays
+        whole.update(part)
+    return [*parts, whole.digest()]
 
 
 def _as_stored(name: str, array: Array) -> Array:
@@ -199,16 +106,93 @@ def _aligned(n_bytes: int) -> int:
     return -(-n_bytes // ALIGNMENT) * ALIGNMENT
 
 
-def _places(arrays: Mapping[str, Array]) -> list[ArrayPlace]:
-    places, offset = [], 0
-    for name, array in arrays.items():
-        places.append(ArrayPlace(name, array.dtype.str, array.shape, offset))
-        offset += _aligned(array.nbytes)
-    return places
+def _table(arrays: Iterable[tuple[str, str, Sequence[int]]]) -> tuple[list[list[Any]], int]:
+    """Rows ``[name, dtype, shape, offset]`` for arrays one after another, and bytes of them all."""
+    rows: list[list[Any]] = []
+    end = 0
+    for name, dtype, shape in arrays:
+        rows.append([name, dtype, list(shape), end])
+        end += _aligned(math.prod(shape) * np.dtype(dtype).itemsize)
+    return rows, end
 
 
-def _start(reader: HashingReader) -> tuple[dict[str, Any], list[ArrayPlace]]:
-    """Header and places of the arrays; the reader is left where the header's text ends."""
+class HashingReader:
+    """An ordinary file read from its start to its end, with the SHA-256 of all bytes so far."""
+
+    def __init__(self, stream: Any) -> None:
+        found = os.fstat(stream.fileno())
+        if not stat.S_ISREG(found.st_mode):
+            raise Damaged("is not an ordinary file")
+        if found.st_size == 0:
+            raise Damaged("is empty")
+        self.size, self.hash, self._stream = found.st_size, hashlib.sha256(), stream
+
+    def fill(self, target: bytearray | memoryview) -> None:
+        """Read as many bytes as ``target`` has, directly into it."""
+        if self._stream.readinto(target) != len(target):
+            raise Damaged(f"ends after {self._stream.tell()} bytes, before its content does")
+        self.hash.update(target)
+
+    def take(self, n_bytes: int) -> bytes:
+        found = bytearray(n_bytes)
+        self.fill(found)
+        return bytes(found)
+
+    def align(self) -> None:
+        """Pass over zeros."""
+        self.take(-self._stream.tell() % ALIGNMENT)
+
+    def array(self, dtype: str, shape: list[int]) -> Array:
+        try:
+            array = np.empty(shape, dtype)
+        except ValueError:  # a shape of no bytes can still have a dimension beyond NumPy's
+            raise Damaged(f"has an array of shape {tuple(shape)}, which is impossible") from None
+        self.fill(array.reshape(-1).view(np.uint8).data)
+        return array.astype(array.dtype.newbyteorder("="), copy=False)
+
+
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[HashingReader]:
+    """A reader of the file; system errors become `Damaged`."""
+    try:
+        with open(path, "rb", opener=lambda name, _: os.open(name, FLAGS)) as stream:
+            yield HashingReader(stream)
+    except IsADirectoryError:
+        raise Damaged("is a folder, not a file") from None
+    except OSError as error:
+        raise Damaged(f"cannot be read: {error.strerror or error}") from None
+
+
+def read_header(path: Path) -> dict[str, Any]:
+    """The header alone, with checks of its checksum and of the file's length."""
+    with _opened(path) as reader:
+        return _start(reader)[0]
+
+
+def unpack(
+    path: Path, wanted: Callable[[str], bool] = lambda name: True
+) -> tuple[dict[str, Any], dict[str, Array]]:
+    """Header and ``wanted`` arrays of a file; every byte is checked."""
+    arrays = {}
+    with _opened(path) as reader:
+        header, table = _start(reader)
+        for name, dtype, shape, _ in table:
+            reader.align()
+            if wanted(name):
+                arrays[name] = reader.array(dtype, shape)
+            else:
+                reader.array(dtype, shape)  # checked, not kept
+        reader.align()
+        expected = reader.hash.digest()
+        if reader.take(DIGEST) != expected:
+            raise Damaged("is damaged: its bytes do not match its checksum")
+    return header, arrays
+
+
+def _start(reader: HashingReader) -> tuple[dict[str, Any], list[list[Any]]]:
+    """Header and table of arrays; the reader is left where the header's text ends."""
+    if reader.size < FIELDS.size:
+        raise Damaged(f"has only {reader.size} bytes")
     fields = reader.take(FIELDS.size)
     magic, version, length, n_text = FIELDS.unpack(fields)
     if magic != MAGIC:
@@ -225,41 +209,28 @@ def _start(reader: HashingReader) -> tuple[dict[str, Any], list[ArrayPlace]]:
     return _parsed(text, length - DIGEST - _aligned(START + n_text))
 
 
-def _parsed(text: bytes, n_bytes: int) -> tuple[dict[str, Any], list[ArrayPlace]]:
-    """The header and its arrays, which must fill ``n_bytes`` bytes exactly.
+def _parsed(text: bytes, n_bytes: int) -> tuple[dict[str, Any], list[list[Any]]]:
+    """The header and its table of arrays, which must fill ``n_bytes`` bytes exactly.
 
     The checksum is right, so only a file that another program made can fail here; it must not cause
     large allocations, or reads beyond its end.
     """
     try:
         found = json.loads(text)
-        header, places = found["header"], [_place(*entry) for entry in found["arrays"]]
-    except (ValueError, TypeError, LookupError, RecursionError):
+        header, table = found["header"], found["arrays"]
+        if not all(_is_array(*row) for row in table):
+            raise ValueError("an array that is none of ours")
+    except (*NOT_OURS, RecursionError):
         raise Damaged("has a header that was not written by adfs") from None
-    offset = 0
-    for place in places:
-        if place.offset != offset:
-            raise Damaged("has a header whose arrays do not follow each other")
-        offset += _aligned(place.n_bytes)
-    names = {place.name for place in places}
-    if offset != n_bytes or not isinstance(header, dict) or len(names) < len(places):
+    expected, total = _table(row[:3] for row in table)
+    if table != expected:
+        raise Damaged("has a header whose arrays do not follow each other")
+    names = {row[0] for row in table}
+    if total != n_bytes or not isinstance(header, dict) or len(names) < len(table):
         raise Damaged("has a header that does not describe its content")
-    return header, places
+    return header, table
 
 
-def _place(name: Any, dtype: Any, shape: Any, offset: Any) -> ArrayPlace:
-    sizes = tuple(shape)
-    if not isinstance(name, str) or dtype not in DTYPES or type(offset) is not int:
-        raise ValueError("no place of an array")
-    if not all(type(size) is int and size >= 0 for size in sizes):
-        raise ValueError("no shape of an array")
-    return ArrayPlace(name, dtype, sizes, offset)
-
-
-def _array(reader: HashingReader, place: ArrayPlace) -> Array:
-    try:
-        array = np.empty(place.shape, dtype=place.dtype)
-    except ValueError:  # a shape of no bytes can still have a dimension beyond NumPy's
-        raise Damaged(f"has an array of shape {place.shape}, which is impossible") from None
-    reader.fill(array.reshape(-1).view(np.uint8).data)
-    return array.astype(array.dtype.newbyteorder("="), copy=False)
+def _is_array(name: Any, dtype: Any, shape: Any, offset: Any) -> bool:
+    sizes_are_valid = all(type(size) is int and size >= 0 for size in shape)
+    return isinstance(name, str) and dtype in DTYPES and sizes_are_valid

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from adfs.engine import checkpoint_file
-from adfs.engine.checkpoint_file import Array, Damaged
-from adfs.engine.run_identity import Identity, check, difference
+from adfs.engine.checkpoint_file import NOT_OURS, Array, Damaged
+from adfs.engine.run_identity import Identity, check
 from adfs.errors import CheckpointError, DataError, ParameterError
 from adfs.storage import sync_folder, temporary_of, write_whole
 
@@ -29,17 +29,7 @@ NodeArrays = dict[str, Array]
 
 
 class CheckpointName(NamedTuple):
-    """The name of one file.
-
-    Examples
-    --------
-    >>> str(CheckpointName(position=1500, rank=0, size=2))
-    'checkpoint-000000001500-0-of-2.adfs'
-    >>> CheckpointName.parse("checkpoint-000000001500-0-of-2.adfs")
-    CheckpointName(position=1500, rank=0, size=2)
-    >>> CheckpointName.parse("checkpoint-of-a-novel.txt") is None
-    True
-    """
+    """The name of one file, such as ``checkpoint-000000001500-0-of-2.adfs``."""
 
     position: int
     rank: int
@@ -58,31 +48,9 @@ class CheckpointName(NamedTuple):
         return name if str(name) == text and name.rank < name.size else None
 
 
-class Header(NamedTuple):
-    """A file's header: the run's identity and plain values, and the nodes whose arrays follow."""
-
-    identity: Identity
-    run: dict[str, Any]
-    nodes: frozenset[int]
-
-    @classmethod
-    def parse(cls, found: dict[str, Any], name: CheckpointName) -> "Header":
-        """The header of the file of this name; `Damaged` for any other."""
-        try:
-            inside = CheckpointName(*(operator.index(found[key]) for key in name._fields))
-            identity = Identity.from_plain(found["identity"])
-            header = cls(identity, dict(found["run"]), frozenset(map(int, found["nodes"])))
-        except (LookupError, TypeError, ValueError, AttributeError):
-            raise Damaged("has a header that was not written by adfs") from None
-        if inside != name:
-            raise Damaged(f"was {inside} when it was written, and is now under another name")
-        return header
-
-
 class Loaded(NamedTuple):
-    """The content of the files of one position; ``run`` and ``shared`` are of the first file."""
+    """Content of one or more files of a position: plain values, arrays by node, shared arrays."""
 
-    position: int
     run: dict[str, Any]
     nodes: dict[int, NodeArrays]
     shared: NodeArrays
@@ -91,48 +59,18 @@ class Loaded(NamedTuple):
 class CheckpointFolder:
     """Checkpoints of one run in one folder, for one of its ranks.
 
-    Parameters
-    ----------
-    folder : path
-    identity : Identity
-        Of this run; files of another run are refused, never mixed and never removed.
-    rank, size : int
-        This process among those of the run.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> import numpy as np
-    >>> identity = Identity(seed=0, config={"sigma": 1.0}, data={0: "ab", 1: "cd"})
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     store = CheckpointFolder(folder, identity)
-    ...     store.open()
-    ...     for position in (100, 200, 300):
-    ...         state = {node: {"theta": np.full(2, position + node)} for node in (0, 1)}
-    ...         store.save(position, {"n_prox": position}, state)
-    ...     positions = list(store.valid_positions([0, 1]))
-    ...     loaded = store.load(positions[0], [1])
-    >>> positions
-    [300, 200]
-    >>> loaded.run, loaded.nodes
-    ({'n_prox': 300}, {1: {'theta': array([301, 301])}})
+    Files of another identity are refused, never mixed and never removed. ``skipped`` lists files
+    that were not used, each with a reason that continues "PATH ...".
     """
 
     def __init__(
         self, folder: str | os.PathLike[str], identity: Identity, rank: int = 0, size: int = 1
     ) -> None:
-        self.folder = Path(folder)
-        self.identity = identity
-        self.rank, self.size = rank, size
+        self.folder, self.identity, self.rank, self.size = Path(folder), identity, rank, size
+        self.skipped: list[tuple[Path, str]] = []
         self._written: set[int] = set()  # positions of valid files by this process
         self._complete: set[int] = set()  # positions with valid files of every rank
-        self._skipped: dict[tuple[Path, str], None] = {}
         self._lock: int | None = None
-
-    @property
-    def skipped(self) -> list[tuple[Path, str]]:
-        """Files that were not used, each with a reason that continues "PATH ..."."""
-        return list(self._skipped)
 
     def open(self) -> None:
         """Make the folder, check that it can be written, refuse one that holds another run.
@@ -174,7 +112,6 @@ class CheckpointFolder:
             return  # a file system without locks
 
     def unlock(self) -> None:
-        """Release the folder."""
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
@@ -184,37 +121,19 @@ class CheckpointFolder:
         position: int,
         run: Mapping[str, Any],
         nodes: Mapping[int, Mapping[str, Array]],
-        everywhere: int | None = None,
+        everywhere: int = -1,
         shared: Mapping[str, Array] | None = None,
     ) -> None:
         """Write the complete file of this position; then `tidy`.
 
-        Parameters
-        ----------
-        position : int
-        run : dict
-            Plain values about the whole run at this position.
-        nodes : dict
-            For each node held here its arrays by name; they must not change during the call. In the
-            file they are called ``node/array``.
-        everywhere : int, optional
-            See `tidy`.
-        shared : dict, optional
-            Arrays that are the same in every process of the run.
-
-        Raises
-        ------
-        CheckpointError
-            The system refused (a full disk, for example); earlier checkpoints are intact.
+        ``run`` are plain values, ``nodes`` the arrays of each node here, which must not change
+        during the call, and ``shared`` arrays that are the same in every process. A system that
+        refuses (a full disk) is a `CheckpointError`; earlier checkpoints are intact.
         """
-        name = CheckpointName(operator.index(position), self.rank, self.size)
-        if name.position < 0:
-            raise ValueError(f"position={position} must be at least 0.")
-        path, held = self.folder / str(name), sorted(nodes)
-        header = {
-            **name._asdict(), "identity": self.identity.to_plain(held), "run": dict(run),
-            "nodes": held,
-        }  # fmt: skip
+        name, held = CheckpointName(operator.index(position), self.rank, self.size), sorted(nodes)
+        data = {str(node): self.identity["data"][str(node)] for node in held}
+        path, identity = self.folder / str(name), self.identity | {"data": data}
+        header = {**name._asdict(), "identity": identity, "run": dict(run), "nodes": held}
         groups = [(node, nodes[node]) for node in held] + [(SHARED, shared or {})]
         arrays = {f"{group}/{key}": each for group, named in groups for key, each in named.items()}
         try:
@@ -227,46 +146,49 @@ class CheckpointFolder:
         self._written.add(name.position)
         self.tidy(everywhere)
 
-    def tidy(self, everywhere: int | None = None) -> None:
+    def tidy(self, everywhere: int = -1) -> None:
         """Remove this rank's files but those of the last two positions that *every* rank has.
 
         Ranks pass a position at different times, and one that is behind needs the files of all
         ranks for its own last position; so newer files stay too. Call it once more when all are
-        done. ``everywhere`` is the newest position that every rank has reported as saved. Without
-        it the files in the folder are counted, which all ranks then have to share. A failure to
-        remove a file does no harm and is not reported.
+        done. ``everywhere`` is the newest position that every rank has reported as saved (-1:
+        none). Files in the folder count too, where all ranks share it. A failure to remove a file
+        does no harm and is not reported; one whose header is damaged stays: its run is unknown.
         """
-        if everywhere is not None:
+        if everywhere >= 0:
             self._complete.add(everywhere)
         with contextlib.suppress(OSError):
             self._clear_temporaries()
-            self._remove_old(self._list())
+            names, ranks = self._list(), range(self.size)
+            there = {(name.position, name.rank) for name in names if name.size == self.size}
+            self._complete |= {p for p in self._written if all((p, r) in there for r in ranks)}
+            if len(self._complete) < KEPT:
+                return
+            oldest = sorted(self._complete)[-KEPT]
+            self._complete = {p for p in self._complete if p >= oldest}
+            self._written = {p for p in self._written if p >= oldest}
+            for name in names:
+                if name.position < oldest and self._is_ours(name) and self._is_of_this_run(name):
+                    self._remove(str(name))
 
     def valid_positions(self, nodes: Iterable[int]) -> Iterator[int]:
         """Positions for which valid files hold all of ``nodes``, newest first.
 
-        A position is checked, every byte of its files, when the iterator comes to it. Files that
-        are damaged are skipped and recorded in `skipped`.
-
-        Raises
-        ------
-        ParameterError
-            A valid file belongs to another run.
+        A position is checked, every byte of its files, when the iterator comes to it; damaged files
+        go to ``skipped``. A valid file of another run is a `ParameterError`.
         """
-        wanted, names = set(nodes), self._listed()
+        try:
+            wanted, names = set(nodes), self._list()
+        except OSError as error:
+            self._skip(self.folder, f"cannot be read: {error.strerror}")
+            return
         for position in sorted({name.position for name in names}, reverse=True):
             if self._gather(position, names, wanted, keep=False) is not None:
                 yield position
 
     def load(self, position: int, nodes: Iterable[int]) -> Loaded:
-        """State of ``nodes`` at a position; the arrays of other nodes are checked but not kept.
-
-        Raises
-        ------
-        CheckpointError
-            The files do not hold all of ``nodes``, or no longer.
-        """
-        loaded = self._gather(position, self._listed(), set(nodes), keep=True)
+        """State of ``nodes`` at a position; the arrays of other nodes are checked but not kept."""
+        loaded = self._gather(position, self._list(), set(nodes), keep=True)
         if loaded is None:
             raise CheckpointError(
                 f"{self.folder} has no valid files of position {position} for all requested nodes; "
@@ -282,56 +204,63 @@ class CheckpointFolder:
         missing, loaded = set(wanted), None
         for name in sorted(name for name in names if name.position == position):
             header = self._read(name)
-            here = missing & header[0].nodes if header else set()
+            here = missing & set(header.nodes) if header else set()
             read = self._read(name, here if keep else set()) if here else None
-            if read is None:
-                continue
-            arrays: dict[str, NodeArrays] = {}
-            for key, array in read[1].items():
-                group, _, label = key.partition("/")
-                arrays.setdefault(group, {})[label] = array
-            loaded = loaded or Loaded(position, read[0].run, {}, arrays.get(SHARED, {}))
-            loaded.nodes.update({node: arrays.get(str(node), {}) for node in here if keep})
-            missing -= here & read[0].nodes
+            if read is not None:
+                loaded = loaded or Loaded(read.run, {}, read.shared)
+                loaded.nodes.update({node: read.nodes[node] for node in here & set(read.nodes)})
+                missing -= set(loaded.nodes)
         if missing:
             reason = f"has no valid file of position {position} for node {min(missing)}"
-            self._skipped[self.folder, reason] = None
-            return None
-        return loaded
+            self._skip(self.folder, reason)
+        return None if missing else loaded
 
-    def _read(
-        self, name: CheckpointName, nodes: set[int] | None = None
-    ) -> tuple[Header, NodeArrays] | None:
-        """The header of a file of this run; with ``nodes``, every byte checked, and their arrays.
+    def _read(self, name: CheckpointName, kept: set[int] | None = None) -> Loaded | None:
+        """A file of this run, with the arrays of nodes in ``kept`` alone; None if it is damaged.
 
-        None, and an entry in `skipped`, for a damaged file. Without any node no array is kept.
+        Without ``kept`` only its header is read, else every byte is checked.
         """
         path = self.folder / str(name)
         arrays: NodeArrays = {}
         try:
-            if nodes is None:
-                found = checkpoint_file.read_header(path)
+            if kept is None:
+                header = checkpoint_file.read_header(path)
             else:
-                kept = {str(node) for node in nodes} | ({SHARED} if nodes else set())
-                found, arrays = checkpoint_file.unpack(path, lambda key: key.split("/")[0] in kept)
-            header = Header.parse(found, name)
+                groups = {SHARED, *map(str, kept)}
+                header, arrays = checkpoint_file.unpack(
+                    path, lambda key: key.partition("/")[0] in groups
+                )
+            loaded = self._parsed(header, name)
         except Damaged as damage:
-            self._skipped[path, str(damage)] = None
+            self._skip(path, str(damage))
             return None
-        check(header.identity, self.identity, self.folder)
-        return header, arrays
+        for key, array in arrays.items():
+            group, _, label = key.partition("/")
+            named = loaded.shared if group == SHARED else loaded.nodes.setdefault(int(group), {})
+            named[label] = array
+        return loaded
+
+    def _parsed(self, header: dict[str, Any], name: CheckpointName) -> Loaded:
+        """A header's content, which must be of this run and of the file ``name``; no arrays yet."""
+        try:
+            inside = CheckpointName(*(operator.index(header[key]) for key in name._fields))
+            loaded = Loaded(dict(header["run"]), {int(node): {} for node in header["nodes"]}, {})
+            if inside == name:
+                check(header["identity"], self.identity, self.folder)
+                return loaded
+        except ParameterError:
+            raise
+        except NOT_OURS:
+            raise Damaged("has a header that was not written by adfs") from None
+        raise Damaged(f"was {inside} when it was written, and is now under another name")
+
+    def _skip(self, path: Path, reason: str) -> None:
+        if (path, reason) not in self.skipped:
+            self.skipped.append((path, reason))
 
     def _list(self) -> list[CheckpointName]:
         found = (CheckpointName.parse(text) for text in os.listdir(self.folder))
         return [name for name in found if name is not None]
-
-    def _listed(self) -> list[CheckpointName]:
-        """All names in the folder; none, and an entry in `skipped`, if it cannot be read."""
-        try:
-            return self._list()
-        except OSError as error:
-            self._skipped[self.folder, f"cannot be read: {error.strerror}"] = None
-            return []
 
     def _is_ours(self, name: CheckpointName) -> bool:
         """Whether this rank tidies a file: its own, and those of ranks that do not exist now.
@@ -340,36 +269,18 @@ class CheckpointFolder:
         """
         return name.rank % self.size == self.rank
 
+    def _is_of_this_run(self, name: CheckpointName) -> bool:
+        try:
+            return self._read(name) is not None
+        except ParameterError:
+            return False
+
     def _clear_temporaries(self) -> None:
         """Remove files that this rank was writing when it was killed: they may fill the disk."""
         for text in os.listdir(self.folder):
             name = CheckpointName.parse(temporary_of(text) or "")
             if name is not None and self._is_ours(name):
                 self._remove(text)
-
-    def _remove_old(self, names: list[CheckpointName]) -> None:
-        """Remove this rank's files of this run that are older than the last two positions.
-
-        A file whose header is damaged stays: its run is unknown.
-        """
-        there = {(name.position, name.rank) for name in names if name.size == self.size}
-        ranks = range(self.size)
-        self._complete |= {p for p in self._written if all((p, rank) in there for rank in ranks)}
-        if len(self._complete) < KEPT:
-            return
-        oldest = sorted(self._complete)[-KEPT]
-        self._complete = {p for p in self._complete if p >= oldest}
-        self._written = {p for p in self._written if p >= oldest}
-        for name in names:
-            if name.position < oldest and self._is_ours(name) and self._is_of_this_run(name):
-                self._remove(str(name))
-
-    def _is_of_this_run(self, name: CheckpointName) -> bool:
-        try:
-            found = checkpoint_file.read_header(self.folder / str(name))
-            return difference(Header.parse(found, name).identity, self.identity) is None
-        except Damaged:
-            return False
 
     def _remove(self, text: str) -> None:
         # A file that stays does no harm; the next call tries again.

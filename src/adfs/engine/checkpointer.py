@@ -5,16 +5,17 @@ from the files of any other number, also where files of a position come from dif
 """
 
 import contextlib
+import itertools
 import os
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from adfs.agreement import attempt
 from adfs.algorithms.base import Arrays, Method, MethodSetting, Vector
+from adfs.engine.checkpoint_file import NOT_OURS
 from adfs.engine.checkpoint_folder import CheckpointFolder, Loaded
 from adfs.engine.run_controller import RunController
 from adfs.engine.run_identity import identity_of
@@ -40,48 +41,25 @@ class Checkpoints(NamedTuple):
     warn: Callable[[str], Any] = warnings.warn
     report: Callable[[str], Any] = lambda message: None
 
-    def interval(self, n_samples: int, work: float) -> int:
-        """``every``, or by default some passes; a position takes ``work`` sample steps."""
-        return self.every or max(1, round(max(LEAST_STEPS, 10 * n_samples) / work))
-
-    def announce(self, resumed: int | None, skipped: Sequence[tuple[Any, str]]) -> None:
-        """Report where the run begins, and which files were skipped."""
-        for path, reason in skipped[:MOST_SKIPPED]:
-            self.report(f"skipped: {os.fspath(path)} {reason}")
-        if len(skipped) > MOST_SKIPPED:
-            self.report(f"skipped: {len(skipped) - MOST_SKIPPED} more")
-        if resumed is None:
-            which = "no complete checkpoint" if skipped else "no checkpoint yet"
-            self.report(f"{os.fspath(self.folder)} has {which}: starts at 0")
-        else:
-            self.report(f"continued from position {resumed}, saved in {os.fspath(self.folder)}")
-
 
 class Checkpointer:
     """Saves at every multiple of ``every``, each process when it passes there.
 
     An error of the disk costs the checkpoint, not the run: ``warn`` is called, once until saving
-    works again.
+    works again. ``saved`` is up to where this process has saved every position; -1 if it has not.
     """
 
     def __init__(
-        self, store: CheckpointFolder, problem: Problem, every: int, warn: Callable[[str], Any]
+        self, store: CheckpointFolder, problem: Problem, wanted: Checkpoints, every: int
     ) -> None:
-        self.store, self.problem, self.every = store, problem, every
-        self._warn, self._failed, self._has_gaps = warn, False, False
-        self._passed, self._newest = 0, -1
-
-    @property
-    def saved(self) -> int:
-        """Up to where this process has saved every position; -1 if it has not."""
-        return -1 if self._has_gaps else self._newest
+        self.store, self.problem, self.wanted, self.every = store, problem, wanted, every
+        self.saved = -1
+        self._passed, self._failed, self._has_gaps = 0, False, False
 
     def next_after(self, position: int) -> int:
-        """The next position at which to save."""
         return (position // self.every + 1) * self.every
 
     def is_due(self, position: int) -> bool:
-        """Whether to save here."""
         return position % self.every == 0 and position != self._passed
 
     def save(
@@ -95,57 +73,74 @@ class Checkpointer:
             rows = self.problem.node_rows(node)
             nodes[node] = {name: each[rows] for name, each in arrays.samples.items()}
             nodes[node] |= {name: each[own : own + 1] for name, each in arrays.nodes.items()}
-        newest = everywhere if everywhere >= 0 else None
         try:
-            self.store.save(stepper.position, run, nodes, newest, arrays.shared)
-            self._newest, self._failed = stepper.position, False
+            self.store.save(stepper.position, run, nodes, everywhere, arrays.shared)
+            self.saved = -1 if self._has_gaps else stepper.position
+            self._failed = False
         except CheckpointError as error:
             if not self._failed:
-                self._warn(str(error))
+                self.wanted.warn(str(error))
             self._failed = self._has_gaps = True
+            self.saved = -1
 
     def close(self) -> None:
         """Remove what is no longer needed, now that all processes are done."""
-        everywhere = min(self.problem.network.gather(self.saved))
-        self.store.tidy(everywhere if everywhere >= 0 else None)
+        self.store.tidy(min(self.problem.network.gather(self.saved)))
 
     def resume(self, stepper: Stepper, controller: RunController) -> tuple[int | None, float]:
         """Continue from the newest position that every process has; returns it and its seconds.
 
-        Without such a position they are None and 0.
+        Without such a position they are None and 0. Rank 0 reports them.
         """
         peers, nodes = self.problem.network.peers, self.problem.nodes.tolist()
         found = peers.gather(attempt(peers, lambda: list(self.store.valid_positions(nodes))))
         common = set(found[0]).intersection(*found[1:])
-        if not common:
-            return None, 0.0
-        self._passed = self._newest = position = max(common)
-        loaded = attempt(peers, lambda: self.store.load(position, nodes))
-        stepper.restore(position, attempt(peers, lambda: self._put_in_place(loaded, stepper)))
-        # Files of one position may differ in what decides the stop, if ``tol`` was changed between
-        # two resumptions: all processes take that of the first one.
-        runs = peers.gather(loaded.run)
-        with self._same_run(position):
-            controller.restore(runs[0]["controller"])
-            return position, max(float(each["seconds"]) for each in runs)
+        position, seconds = max(common, default=None), 0.0
+        if position is not None:
+            self._passed = self.saved = position
+            loaded = attempt(peers, lambda: self.store.load(position, nodes))
+            own = attempt(peers, lambda: self._put_in_place(position, loaded, stepper))
+            stepper.restore(position, own)
+            # Files of one position may differ in what decides the stop, if ``tol`` was changed
+            # between two resumptions: all processes take that of the first one.
+            runs = peers.gather(loaded.run)
+            with self._same_run(position):
+                controller.restore(runs[0]["controller"])
+                seconds = max(float(each["seconds"]) for each in runs)
+        skipped = peers.gather([f"{path} {why}" for path, why in self.store.skipped])
+        if peers.rank == 0:
+            self._report(position, list(dict.fromkeys(itertools.chain(*skipped))))
+        return position, seconds
+
+    def _report(self, position: int | None, skipped: list[str]) -> None:
+        report, folder = self.wanted.report, os.fspath(self.wanted.folder)
+        for each in skipped[:MOST_SKIPPED]:
+            report(f"skipped: {each}")
+        if len(skipped) > MOST_SKIPPED:
+            report(f"skipped: {len(skipped) - MOST_SKIPPED} more")
+        if position is not None:
+            report(f"continued from position {position}, saved in {folder}")
+        else:
+            which = "no complete checkpoint" if skipped else "no checkpoint yet"
+            report(f"{folder} has {which}: starts at 0")
 
     @contextlib.contextmanager
     def _same_run(self, position: int) -> Iterator[None]:
         """A valid file with content that this run does not write becomes a `DataError`."""
         try:
             yield
-        except (LookupError, TypeError, ValueError, AttributeError) as error:
+        except NOT_OURS as error:
             raise DataError(
                 f"{self.store.folder} holds something else at position {position} than this run "
                 f"saves ({error}); name another --checkpoint folder."
             ) from None
 
-    def _put_in_place(self, loaded: Loaded, stepper: Stepper) -> Arrays:
+    def _put_in_place(self, position: int, loaded: Loaded, stepper: Stepper) -> Arrays:
         """Write the arrays of samples and of the state's nodes; returns what the stepper restores.
 
         That is the arrays with one row per node, and the shared ones.
         """
-        with self._same_run(loaded.position):
+        with self._same_run(position):
             own, of_state = stepper.arrays(), stepper.algorithm.arrays(stepper.state).nodes
             nodes = self.problem.nodes.tolist()
             for place, node in enumerate(nodes):
@@ -157,31 +152,25 @@ class Checkpointer:
                 name: np.concatenate([loaded.nodes[node][name] for node in nodes])
                 for name in loaded.nodes[nodes[0]]
             }
-            stored = Arrays({}, rows, loaded.shared)
-            _require_like(own, stored)
-            return stored
+            for name, array in own.nodes.items():
+                if rows[name].shape != array.shape:
+                    raise ValueError(f"{name} has shape {rows[name].shape}, not {array.shape}")
+            for name, array in own.shared.items():  # some grow during a run
+                found = loaded.shared[name]
+                if found.ndim != array.ndim or (array.size and not found.size):
+                    raise ValueError(f"{name} has shape {found.shape}")
+            return Arrays({}, rows, loaded.shared)
 
 
-def _require_like(own: Arrays, stored: Arrays) -> None:
-    """Refuse arrays that are missing, or have not the shapes that this run saves."""
-    for name, array in own.nodes.items():
-        if stored.nodes[name].shape != array.shape:
-            raise ValueError(f"{name} has shape {stored.nodes[name].shape}, not {array.shape}")
-    for name, array in own.shared.items():  # some grow during a run
-        found = stored.shared[name]
-        if found.ndim != array.ndim or (array.size and not found.size):
-            raise ValueError(f"{name} has shape {found.shape}")
-
-
+@contextlib.contextmanager
 def open_checkpoints(
-    wanted: Checkpoints,
-    problem: Problem,
-    name: str,
-    setting: MethodSetting,
-    warm_start: Vector | None,
-    method: Method,
-) -> Checkpointer:
-    """Open the folder of a run: it can be written, and no other run uses it."""
+    wanted: Checkpoints | None, problem: Problem, name: str, setting: MethodSetting,
+    warm_start: Vector | None, method: Method,
+) -> Iterator[Checkpointer | None]:  # fmt: skip
+    """Hold the folder of a run: it can be written, and no other run uses it."""
+    if wanted is None:
+        yield None
+        return
     peers = problem.network.peers
     if not hasattr(method.algorithm, "arrays"):
         raise ParameterError(
@@ -190,23 +179,23 @@ def open_checkpoints(
         )
     identity = identity_of(problem, name, setting, warm_start)
     store = CheckpointFolder(wanted.folder, identity, peers.rank, peers.size)
-    attempt(peers, store.open)
-    attempt(peers, lambda: store.lock() if peers.rank == 0 else None)
+
+    def refuse_run_that_exists() -> None:
+        position = next(store.valid_positions(problem.nodes.tolist()), None)
+        if position is not None:  # its checkpoints would be lost
+            raise ParameterError(
+                f"--checkpoint {store.folder} holds this run up to position {position}; add "
+                "--resume to continue from there, or name another folder to begin anew."
+            )
+
     try:
+        attempt(peers, store.open)
+        attempt(peers, lambda: store.lock() if peers.rank == 0 else None)
         if not wanted.resume:
-            attempt(peers, lambda: _require_new(store, problem.nodes))
-    except BaseException:
+            attempt(peers, refuse_run_that_exists)
+        # A position takes ``work`` sample steps; the default is some passes.
+        steps = max(LEAST_STEPS, 10 * problem.n_samples)
+        every = wanted.every or max(1, round(steps / method.work))
+        yield Checkpointer(store, problem, wanted, every)
+    finally:
         store.unlock()
-        raise
-    every = wanted.interval(problem.n_samples, method.work)
-    return Checkpointer(store, problem, every, wanted.warn)
-
-
-def _require_new(store: CheckpointFolder, nodes: NDArray[np.int64]) -> None:
-    """Refuse to begin a run whose checkpoints are there already: they would be lost."""
-    position = next(store.valid_positions(nodes.tolist()), None)
-    if position is not None:
-        raise ParameterError(
-            f"--checkpoint {store.folder} holds this run up to position {position}; add --resume "
-            "to continue from there, or name another folder to begin anew."
-        )

@@ -2,9 +2,9 @@
 
 import contextlib
 import math
-import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ Span = tuple[str, float, float]
 class Spans:
     """Records what this process did from when to when, in the seconds of ``clock``."""
 
-    def __init__(self, keep: bool = False, clock: Callable[[], float] = time.perf_counter) -> None:
+    def __init__(self, keep: bool, clock: Callable[[], float]) -> None:
         self.keep, self._clock = keep, clock
         self.began = clock()
         self.seconds = dict.fromkeys(KINDS, 0.0)
@@ -58,48 +58,29 @@ class Spans:
 
 @dataclass(frozen=True)
 class Execution:
-    """Where the seconds of one rank went.
-
-    Attributes
-    ----------
-    nodes : list of int
-    seconds : dict
-        By kind (`adfs.engine.execution.KINDS`).
-    spans : list of (kind, start, end)
-        In seconds since the loop began, if a timeline was requested.
-    resumed : int or None
-        The position of the checkpoint from which the run continued.
-    cut_edges : int
-        Edges between ranks.
-    peak_memory : int
-        Most memory of the process, in bytes.
-    bytes_sent : int
-        Bytes of numbers that this rank sent to other ranks.
-    """
+    """Where the seconds of one rank went, by kind; its nodes and its use of memory and network."""
 
     rank: int
     nodes: list[int]
     seconds: dict[str, float]
-    resumed: int | None = None
-    cut_edges: int = 0
-    peak_memory: int = 0
-    bytes_sent: int = 0
-    spans: list[Span] = field(default_factory=list)
+    cut_edges: int = 0  # edges between ranks
+    peak_memory: int = 0  # most memory of the process, in bytes
+    bytes_sent: int = 0  # of numbers, to other ranks
+    spans: list[Span] = field(default_factory=list)  # since the loop began, if requested
 
 
-def account(
-    network: Network, spans: Spans, waited: float, waits: NDArray[np.float64], resumed: int | None
-) -> Execution:
-    """The account of a process; seconds that compiled code waited do not count as computing."""
+def account(network: Network, spans: Spans, carrier: Any) -> Execution:
+    """The account of a process; what its carrier of messages waited, if any, is no computing."""
     seconds = dict(spans.seconds)
-    waited += network.waited
+    waited = network.waited + (0.0 if carrier is None else float(carrier.seconds))
     seconds["computing"] -= waited
     seconds["waiting"] += waited
     ends = network.rank_of[network.topology.edges].reshape(-1, 2)
+    cut_edges = int(np.count_nonzero(ends[:, 0] != ends[:, 1]))
+    waits = np.empty((0, 2)) if carrier is None else carrier.waits
     return Execution(
-        network.rank, network.nodes.tolist(), seconds, resumed,
-        int(np.count_nonzero(ends[:, 0] != ends[:, 1])), peak_memory(), network.bytes_sent,
-        spans.relative(waits),
+        network.rank, network.nodes.tolist(), seconds, cut_edges, peak_memory(),
+        network.bytes_sent, spans.relative(waits),
     )  # fmt: skip
 
 
@@ -117,5 +98,7 @@ def peak_memory() -> int:
 
 def gather_executions(network: Network, own: Execution) -> list[Execution]:
     """Those of all ranks, on every rank."""
-    found = [Execution(**each) for each in network.gather(vars(own))]
-    return [replace(each, spans=[(k, a, b) for k, a, b in each.spans]) for each in found]
+    found = network.gather(vars(own))
+    return [
+        Execution(**each | {"spans": [tuple(span) for span in each["spans"]]}) for each in found
+    ]

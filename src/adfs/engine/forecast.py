@@ -57,19 +57,13 @@ class Forecast(NamedTuple):
 def forecast(problem: Problem, method: Method, tol: float) -> Forecast:
     """The forecast of a run; the same on all ranks."""
     efolds, per_pass = math.log(1.0 / min(tol, 0.5)), problem.n_samples / method.work
+    passes, steps = LONG if method.needed is None else LONG_BY_A_BOUND
+    long = min(max(passes, steps / problem.n_samples), MOST_PASSES) * per_pass
     if method.needed is not None:
         goal, rho = max(tol, NEAR), efolds / method.needed(tol)
-        long = _long(LONG_BY_A_BOUND, problem.n_samples) * per_pass
         return Forecast(method.needed(goal), goal, rho, long, per_pass)
     expected = efolds / method.rho if method.rho > 0.0 else math.inf
-    long = _long(LONG, problem.n_samples) * per_pass if method.proven else math.inf
-    return Forecast(expected, tol, method.rho, long, per_pass)
-
-
-def _long(limits: tuple[int, int], n_samples: int) -> float:
-    """Passes that are more than both limits, but no more than a run may take."""
-    passes, steps = limits
-    return min(max(passes, steps / n_samples), MOST_PASSES)
+    return Forecast(expected, tol, method.rho, long if method.proven else math.inf, per_pass)
 
 
 def warn_if_long(problem: Problem, ahead: Forecast, stopping: Stopping) -> None:
@@ -80,66 +74,59 @@ def warn_if_long(problem: Problem, ahead: Forecast, stopping: Stopping) -> None:
     limit = math.inf if stopping.max_iter is None else stopping.max_iter
     if min(ahead.expected, limit) <= ahead.long or stopping.clock_limit is not None:
         return
-    reason = why(problem)  # sums over all nodes: on every rank
-    if problem.network.rank == 0:
-        message = f"{_length(ahead, stopping)} {reason} {_ways(problem)}"
-        warnings.warn(message, LongRunWarning, stacklevel=4)
-
-
-def _length(ahead: Forecast, stopping: Stopping) -> str:
-    passes = ahead.expected / ahead.per_pass
-    text = (
-        f"Theory promises a relative gap of {ahead.goal:g} only after {ahead.expected:.2g} "
-        f"iterations ({passes:.2g} passes over the data)"
-    )
+    reason = _reason(problem)  # sums over all nodes: on every rank
+    end = ""
     if stopping.max_iter is None and ahead.expected > ahead.ceiling:
-        text += f"; without max_iter this run stops after {ahead.most_passes:,} passes"
-    return text + "."
+        end = f"; without max_iter this run stops after {ahead.most_passes:,} passes"
+    if problem.loss.smooth:
+        few = problem.n_features <= DENSE_HESSIAN_LIMIT
+        other = f"algorithm {'newton' if few else 'lbfgs'}"
+    else:
+        other = f"the loss {SMOOTH_NEIGHBOUR[problem.loss.name]}"
+    if problem.network.rank == 0:
+        warnings.warn(
+            f"Theory promises a relative gap of {ahead.goal:g} only after {ahead.expected:.2g} "
+            f"iterations ({ahead.expected / ahead.per_pass:.2g} passes over the data){end}. "
+            f"{reason} Scale the columns, regularise more (a larger sigma, a smaller C), or choose "
+            f"{other}.",
+            LongRunWarning,
+            stacklevel=4,
+        )
 
 
-def why(problem: Problem) -> str:
-    """What makes the condition number large; called on all ranks."""
-    network, smooth = problem.network, problem.loss.smooth
+def _reason(problem: Problem) -> str:
+    """What makes the condition number large; called on all ranks.
+
+    The largest column is named if it is much larger than the others; those of zeros do not count.
+    """
+    smooth = problem.loss.smooth
     kappa = (problem.conditioning if smooth else problem.dual_bounds).kappa
     node = int(np.argmax(kappa))
     largest = np.array([problem.squared_norms.max(initial=0.0), problem.weights.max(initial=0.0)])
-    norm2, weight = np.max(network.gather(largest), axis=0)
+    norm2, weight = np.max(problem.network.gather(largest), axis=0)
+    sizes = column_sizes(problem)
+    widest, median = int(np.argmax(sizes)), float(np.median(sizes[sizes > 0.0]))
+    column = ""
+    if sizes[widest] >= UNEVEN * median:
+        ratio = sizes[widest] / median
+        column = f"; column {widest + 1} is {ratio:.2g} times as large as the median column"
     return (
         f"The condition number kappa_s is {kappa[node]:.2g} (row norms up to "
         f"{math.sqrt(norm2):.2g}, weights up to {weight:.2g}, sigma {problem.sigma[node]:.2g} per "
-        f"node){_column(column_sizes(problem))}."
+        f"node){column}."
     )
 
 
 def column_sizes(problem: Problem) -> Vector:
     """Mean absolute value of each column over the samples of all nodes; called on all ranks."""
-    own = (_column_sums(problem, problem.node_rows(node)) for node in problem.nodes.tolist())
+
+    def sums(rows: slice) -> Vector:
+        total = np.zeros(problem.n_features)
+        for first in range(rows.start, rows.stop, ROWS_AT_ONCE):
+            last = min(rows.stop, first + ROWS_AT_ONCE)
+            block = abs(slice_rows(problem.rows, problem.n_features, first, last))
+            total += np.asarray(block.sum(axis=0)).ravel()
+        return total
+
+    own = (sums(problem.node_rows(node)) for node in problem.nodes.tolist())
     return problem.network.sum_rows(own, problem.n_features) / problem.n_samples
-
-
-def _column_sums(problem: Problem, rows: slice) -> Vector:
-    """Sums of the absolute values in a range of rows."""
-    total = np.zeros(problem.n_features)
-    for first in range(rows.start, rows.stop, ROWS_AT_ONCE):
-        last = min(rows.stop, first + ROWS_AT_ONCE)
-        block = abs(slice_rows(problem.rows, problem.n_features, first, last))
-        total += np.asarray(block.sum(axis=0)).ravel()
-    return total
-
-
-def _column(sizes: Vector) -> str:
-    """The largest column, if it is much larger than the others; columns of zeros do not count."""
-    largest, median = int(np.argmax(sizes)), float(np.median(sizes[sizes > 0.0]))
-    if not sizes[largest] >= UNEVEN * median:
-        return ""
-    ratio = sizes[largest] / median
-    return f"; column {largest + 1} is {ratio:.2g} times as large as the median column"
-
-
-def _ways(problem: Problem) -> str:
-    if problem.loss.smooth:
-        other = "newton" if problem.n_features <= DENSE_HESSIAN_LIMIT else "lbfgs"
-        last = f"algorithm {other}"
-    else:
-        last = f"the loss {SMOOTH_NEIGHBOUR[problem.loss.name]}"
-    return f"Scale the columns, regularise more (a larger sigma, a smaller C), or choose {last}."

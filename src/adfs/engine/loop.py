@@ -1,84 +1,129 @@
 """The one loop: load a block of events, execute it; now and then evaluate and decide.
 
 One process and ranks run the same lines. All ranks take the same decisions, because these follow
-from numbers that all of them have: evaluations, which are sums over all nodes, and heartbeats.
+from numbers that all of them have: evaluations, which are sums over all nodes, and heartbeats, by
+which ranks ask each other at regular positions, without waiting, whether all must stop.
 Where a stepper allows it, a rank continues while an evaluation is under way.
 """
 
 from __future__ import annotations
 
+import functools
 import time
-from collections.abc import Iterator
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from adfs.algorithms.base import Method, numbers_per_event
 from adfs.engine.checkpointer import Checkpointer
-from adfs.engine.evaluation import Evaluation, Evaluator, duals_of, evaluation_steps, models
+from adfs.engine.evaluation import Evaluation, Evaluator
 from adfs.engine.execution import Spans
-from adfs.engine.heartbeat import Heartbeat
 from adfs.engine.interrupts import Interrupts
 from adfs.engine.run_controller import RunController
-from adfs.engine.steppers import RunPosition, Stepper
+from adfs.engine.steppers import Stepper
+from adfs.engine.stopping import Spent
 from adfs.network import Poll, Steps
 from adfs.problem.finite_sum import Problem
 
-Outcome = tuple[RunPosition, Evaluation]
+NUMBERS_PER_BEAT = 1 << 22  # read and written by a rank between two heartbeats
+NUMBERS_BESIDE = 64  # what an event costs beside its vectors
+MOST_EVENTS = 1 << 16
+
+Outcome = tuple[Spent, Evaluation]
 
 
-class Loop:
-    """Executes a run until a limit is met.
+class Heartbeat:
+    """One exchange at each multiple of ``interval``; its result must be there at the next one.
 
-    Parameters
-    ----------
-    problem : Problem
-    stepper : Stepper
-    controller : RunController
-        Takes the decisions; the same on every rank.
-    heartbeat : Heartbeat
-    interrupts : Interrupts
-    checkpointer : Checkpointer, optional
-    spans : Spans, optional
-        Where the seconds go.
-    seconds : float
-        Spent by a resumed run before its checkpoint.
-    evaluate : Evaluator, optional
-        What models are worth, where that is not the certificate of the problem.
+    That is where all ranks then stop. A single process stops at once. ``signal`` is the signal that
+    some rank had received in the last complete exchange (0: none), ``saved`` the newest position
+    that every rank has reported as saved (-1: none). Between two exchanges of ranks there are some
+    hundredths of a second of work for each of them.
     """
 
-    def __init__(
-        self,
-        problem: Problem,
-        stepper: Stepper,
-        controller: RunController,
-        heartbeat: Heartbeat,
-        interrupts: Interrupts,
-        checkpointer: Checkpointer | None = None,
-        spans: Spans | None = None,
-        seconds: float = 0.0,
-        evaluate: Evaluator = evaluation_steps,
-    ) -> None:
-        self.problem, self.network = problem, problem.network
-        self.peers = self.network.peers
-        self.stepper, self.controller, self.heartbeat = stepper, controller, heartbeat
-        self.interrupts, self.checkpointer = interrupts, checkpointer
-        self.spans = spans or Spans()
-        self._evaluate = evaluate
-        self._seconds = seconds  # of executing events, up to the last pause
-        self._since: float | None = None  # end of that pause, plus evaluations since then
+    def __init__(self, problem: Problem, method: Method) -> None:
+        self._network, self.interval = problem.network, method.beat or method.block
+        if not self._network.is_whole and hasattr(method.algorithm, "queued"):
+            numbers = numbers_per_event(
+                problem.numbers_per_row, problem.n_features, method.parameters.p_comm
+            )
+            events = NUMBERS_PER_BEAT / (NUMBERS_BESIDE + numbers)
+            self.interval = self._network.size * int(np.clip(events, 4, MOST_EVENTS))
+        self._is_complete: Callable[[], bool] | None = None
+        self._started = -1
+        self._own, self._largest = np.zeros(3, np.int64), np.zeros(3, np.int64)
+        self._stop_at: int | None = None
+        self._ignored = False
+        self.signal, self.saved = 0, -1
+
+    def next_after(self, position: int) -> int:
+        return (position // self.interval + 1) * self.interval
+
+    def is_due(self, position: int) -> bool:
+        return position % self.interval == 0 and position != self._started
+
+    def arrived(self) -> bool:
+        """Whether the last exchange, if any, is complete."""
+        if self._is_complete is not None and self._is_complete():
+            self._is_complete = None
+            self.saved = -int(self._largest[2])
+            if self._largest[:2].any() and not self._ignored:
+                delay = 0 if self._network.is_whole else self.interval
+                self.signal, self._stop_at = int(self._largest[0]), self._started + delay
+        return self._is_complete is None
+
+    def start(self, position: int, signal: int, late: bool, saved: int) -> None:
+        """Start an exchange, unless all stop here; the last one must have arrived."""
+        self._started = position
+        if not self.stops(position):
+            self._own[:] = signal, int(late), -saved
+            self._is_complete = self._network.begin_max(self._own, self._largest)
+            if self._network.is_whole:
+                self.arrived()
+
+    def stops(self, position: int) -> bool:
+        return self._stop_at is not None and position >= self._stop_at
+
+    def ignore(self) -> None:
+        """The run is over: continue to the position of the other ranks, without stops."""
+        self._ignored, self._stop_at = True, None
+
+
+@dataclass
+class Loop:
+    """Executes a run until a limit is met."""
+
+    problem: Problem
+    method: Method
+    stepper: Stepper
+    controller: RunController  # takes the decisions; the same on every rank
+    interrupts: Interrupts
+    checkpointer: Checkpointer | None
+    evaluate: Evaluator
+    keep_spans: bool
+    seconds: float  # of executing events, up to the last pause
+    since: float | None = None  # end of that pause, plus evaluations since then
+
+    def __post_init__(self) -> None:
+        self.network, self.peers = self.problem.network, self.problem.network.peers
+        self.heartbeat = Heartbeat(self.problem, self.method)
+        self.spans = Spans(self.keep_spans, self.network.clock)
 
     @property
     def wall_time(self) -> float:
         """Seconds of executing events, evaluations not counted."""
-        return self._seconds + (0.0 if self._since is None else time.perf_counter() - self._since)
+        return self.seconds + (0.0 if self.since is None else time.perf_counter() - self.since)
 
     def run(self) -> tuple[str, Evaluation]:
         """Run until a limit is met; return the status and the last evaluation."""
         while True:
             self._run_to(self.controller.goal)
             stopped = self.stepper.position < self.controller.goal
-            if self.checkpointer is not None and (stopped or self.controller.is_last()):
+            if stopped or self.controller.is_last():
                 # Before an evaluation that an undisturbed or longer run would not make.
-                self._save(self.checkpointer)
+                self._save()
             pending = Poll(self.network.polls(self._outcome(self.wall_time)))
             with self.spans.of("reading"):
                 pending.done()
@@ -86,8 +131,8 @@ class Loop:
                 self._run_to(self._ahead(), pending)
             with self.spans.of("reading"):
                 self.peers.wait(pending.done, lambda: "the other ranks' part of an evaluation")
-            by_signal = lambda: self._has_signal(stopped)  # noqa: B023, E731
-            status = self.controller.decide(*pending.result, by_signal)
+            has_signal = functools.partial(self._has_signal, stopped)
+            status = self.controller.decide(*pending.result, has_signal)
             if status is not None:
                 self._drain()
                 return status, pending.result[1]
@@ -108,23 +153,41 @@ class Loop:
 
     def _run_to(self, stop: int, pending: Poll[Outcome] | None = None) -> None:
         """Execute events up to a position, or until all stop or ``pending`` is complete."""
-        if self.stepper.position >= stop and self.stepper.done:
-            return
-        self._since = time.perf_counter()
-        self._execute_to(stop, pending)
-        self._seconds, self._since = self.wall_time, None
-
-    def _execute_to(self, stop: int, pending: Poll[Outcome] | None) -> None:
         stepper = self.stepper
+        if stepper.position >= stop and stepper.done:
+            return
+        self.since = time.perf_counter()
         while stepper.position < stop or not stepper.done:
-            if stepper.done:
-                if not self._may_pass():
-                    return
-                with self.spans.of("scheduling"):
-                    stepper.load(min(stop, *self._next_cuts()))
+            if stepper.done and not self._load(stop):
+                break
             self._execute(pending)
             if pending is not None and self._poll(pending):
-                return
+                break
+        self.seconds, self.since = self.wall_time, None
+
+    def _load(self, stop: int) -> bool:
+        """Load events up to ``stop`` or the next heartbeat or checkpoint; False where all stop.
+
+        A heartbeat or a checkpoint that is due at this position comes first.
+        """
+        position, heartbeat, checkpointer = self.stepper.position, self.heartbeat, self.checkpointer
+        if heartbeat.is_due(position):
+            limit = self.controller.stopping.time_limit
+            late = limit is not None and position > 0 and self.wall_time >= limit
+            with self.spans.of("waiting"):
+                self.peers.wait(heartbeat.arrived, lambda: "the other ranks' heartbeat")
+            saved = -1 if checkpointer is None else checkpointer.saved
+            heartbeat.start(position, self.interrupts.received or 0, late, saved)
+        if heartbeat.stops(position):
+            return False
+        stop = min(stop, heartbeat.next_after(position))
+        if checkpointer is not None:
+            stop = min(stop, checkpointer.next_after(position))
+            if checkpointer.is_due(position):
+                self._save()
+        with self.spans.of("scheduling"):
+            self.stepper.load(stop)
+        return True
 
     def _execute(self, pending: Poll[Outcome] | None) -> None:
         """Execute the loaded events, at least until ``pending`` may have changed."""
@@ -144,48 +207,29 @@ class Loop:
         started = time.perf_counter()
         with self.spans.of("reading"):
             done = pending.done()
-        assert self._since is not None
-        self._since += time.perf_counter() - started
+        assert self.since is not None
+        self.since += time.perf_counter() - started
         return done
 
-    def _next_cuts(self) -> Iterator[int]:
-        position = self.stepper.position
-        yield self.heartbeat.next_after(position)
+    def _save(self) -> None:
         if self.checkpointer is not None:
-            yield self.checkpointer.next_after(position)
-
-    def _may_pass(self) -> bool:
-        """Heartbeat and checkpoint of this position, if they are due; False where all stop."""
-        position = self.stepper.position
-        if self.heartbeat.is_due(position):
-            limit = self.controller.stopping.time_limit
-            late = limit is not None and position > 0 and self.wall_time >= limit
-            with self.spans.of("waiting"):
-                self.peers.wait(self.heartbeat.arrived, lambda: "the other ranks' heartbeat")
-            saved = -1 if self.checkpointer is None else self.checkpointer.saved
-            self.heartbeat.start(position, self.interrupts.received or 0, late, saved)
-        if self.heartbeat.stops(position):
-            return False
-        if self.checkpointer is not None and self.checkpointer.is_due(position):
-            self._save(self.checkpointer)
-        return True
-
-    def _save(self, checkpointer: Checkpointer) -> None:
-        with self.spans.of("saving"):
-            checkpointer.save(self.stepper, self.controller, self.wall_time, self.heartbeat.saved)
+            with self.spans.of("saving"):
+                self.checkpointer.save(
+                    self.stepper, self.controller, self.wall_time, self.heartbeat.saved
+                )
 
     def _outcome(self, wall_time: float) -> Steps[Outcome]:
         """The position of the run and its evaluation, from a copy of this moment."""
-        stepper, problem = self.stepper, self.problem
-        outputs = models(stepper.algorithm, stepper.state)
-        duals = duals_of(stepper.algorithm, stepper.state, int(problem.nodes[0]))
-        if stepper.overlaps and duals is not None:
-            copies = {node: duals(node) for node in problem.nodes.tolist()}
-            duals = copies.__getitem__
-        position = yield from stepper.run_position(wall_time)
+        stepper, nodes = self.stepper, self.problem.nodes.tolist()
+        algorithm, state = stepper.algorithm, stepper.state
+        second = getattr(algorithm, "second_output", None)
+        outputs = [algorithm.output(state)] + ([] if second is None else [second(state)])
+        duals: dict[int, Any] = {node: algorithm.duals(state, node) for node in nodes}
+        dual_of = None if duals[nodes[0]] is None else duals.__getitem__
+        spent = yield from stepper.spent(wall_time)
         with np.errstate(over="ignore", invalid="ignore"):  # the status says it
-            reading = yield from self._evaluate(problem, outputs, duals)
-        return position, reading
+            reading = yield from self.evaluate(self.problem, outputs, dual_of)
+        return spent, reading
 
     def _drain(self) -> None:
         """Bring all ranks to one position, so that no message is left under way."""

@@ -6,7 +6,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from adfs.engine.run_controller import Callback, Progress
 from adfs.engine.stopping import Stopping
@@ -91,14 +91,6 @@ def seconds_left(elapsed: float, share: float) -> float:
     return elapsed * (1.0 - share) / share if share > 0 else math.inf
 
 
-class Measured(NamedTuple):
-    """What an estimate keeps of an evaluation."""
-
-    iteration: int
-    wall_time: float
-    log_error: float
-
-
 class Remaining:
     """How much is done and left, from the slope of the logarithm of the error by iterations.
 
@@ -107,7 +99,7 @@ class Remaining:
     """
 
     def __init__(self, stopping: Stopping | None = None) -> None:
-        self._past: list[Measured] = []
+        self._past: list[tuple[int, float, float]] = []  # iteration, wall time, log of the error
         limits = stopping or Stopping()
         self._max_iter = math.inf if limits.max_iter is None else limits.max_iter
         self._time_limit = math.inf if limits.time_limit is None else limits.time_limit
@@ -116,24 +108,18 @@ class Remaining:
         """Share done in [0, 1], and seconds left (infinite while unknown)."""
         if not math.isfinite(error):
             return 0.0, math.inf
-        now = Measured(progress.iteration, progress.wall_time, math.log(max(error, SMALLEST)))
-        self._past.append(now)
-        first, goal = self._past[0], math.log(progress.tol)
-        if now.log_error <= goal:
+        iteration, now = progress.iteration, progress.wall_time
+        height, goal = math.log(max(error, SMALLEST)), math.log(progress.tol)
+        self._past.append((iteration, now, height))
+        if height <= goal:
             return 1.0, 0.0
-        done = max(0.0, (first.log_error - now.log_error) / (first.log_error - goal))
-        return done, self._seconds(now, goal)
-
-    def _seconds(self, now: Measured, goal: float) -> float:
-        """Seconds until the error or a limit ends the run."""
-        first = self._past[0]
-        middle = (first.iteration + now.iteration) / 2.0
-        start = next(each for each in reversed(self._past) if each.iteration <= middle)
-        iterations, seconds = now.iteration - start.iteration, now.wall_time - start.wall_time
-        if not (iterations > 0 and seconds > 0):
-            return math.inf
-        fallen = start.log_error - now.log_error
-        to_goal = (now.log_error - goal) / fallen * iterations if fallen > 0 else math.inf
-        to_limit = self._max_iter - now.iteration
-        by_iterations = min(to_goal, to_limit) * seconds / iterations
-        return max(0.0, min(by_iterations, self._time_limit - now.wall_time))
+        first_iteration, _, first_height = self._past[0]
+        done = max(0.0, (first_height - height) / (first_height - goal))
+        middle = (first_iteration + iteration) / 2.0
+        start, then, before = next(each for each in reversed(self._past) if each[0] <= middle)
+        if not (iteration > start and now > then):
+            return done, math.inf
+        iterations, fallen = iteration - start, before - height
+        to_goal = (height - goal) / fallen * iterations if fallen > 0 else math.inf
+        by_iterations = min(to_goal, self._max_iter - iteration) * (now - then) / iterations
+        return done, max(0.0, min(by_iterations, self._time_limit - now))

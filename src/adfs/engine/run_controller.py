@@ -1,16 +1,175 @@
 """The decisions of a run: when to evaluate, and when to stop."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from adfs.algorithms.base import Method
 from adfs.engine.evaluation import Evaluation
-from adfs.engine.evaluation_policy import DisplayEvaluations, EvaluationPolicy
-from adfs.engine.steppers import RunPosition
 from adfs.engine.stopping import Spent, Stopping
 from adfs.engine.trace import Trace
 from adfs.problem.certificate import relative
+
+HALF_A_DECADE = 0.5 * math.log(10.0)
+MOST_GROWTH = 2.0
+FEWEST_IN_LIMIT = 40  # evaluations of a curve with a clock limit
+FLAT = 1e-300
+TO_DRAW = 10  # evaluations of a displayed curve, about
+
+
+class EvaluationPolicy:
+    """Decides how many events come before the next evaluation, which costs about a pass.
+
+    It is a function of earlier evaluations and of the clock alone, so that every engine evaluates
+    at the same iterations. There are never fewer events than ``least``: ranks continue that far
+    while an evaluation is under way. ``memory`` is all that it keeps of earlier evaluations; a part
+    of every checkpoint.
+    """
+
+    def __init__(self, least: int, memory: Sequence[float] = ()) -> None:
+        self.least, self.memory = least, list(memory)
+
+    def events(self, spent: Spent, error: float) -> int:
+        """Events until the next evaluation, given the relative error of this one."""
+        raise NotImplementedError
+
+    def restore(self, memory: list[float]) -> None:
+        self.memory = memory
+
+    def _slope(self, spent: Spent, error: float) -> float:
+        """Factors e per event since the last evaluation; almost 0 where the error did not fall.
+
+        Its iteration and error, if any, come after the last interval in the memory.
+        """
+        before, self.memory[1:] = self.memory[1:], [spent.position, error]
+        if not before or not 0.0 < error < before[1]:
+            return FLAT
+        return math.log(before[1] / error) / max(1, spent.position - int(before[0]))
+
+
+class Every(EvaluationPolicy):
+    """A fixed number of events."""
+
+    def events(self, spent: Spent, error: float) -> int:
+        return self.least
+
+
+class ToTolerance(EvaluationPolicy):
+    """As few evaluations as possible until ``tol``.
+
+    As many events as the remaining factors e need at the slope between the last two evaluations,
+    which lies between once and twice theory's (docs/tuning.md); at least one and at most eight of
+    theory's factors e. No margin: one more evaluation now and then costs less than going too far
+    every time.
+
+    The memory is the iteration of the last evaluation, the factors e that were left, and the
+    ``tol`` from which they were counted.
+    """
+
+    def __init__(self, rho: float, tol: float, shortest: int) -> None:
+        super().__init__(max(shortest, math.ceil(1.0 / rho)), [0, math.inf, tol])
+        self.rho, self.tol = rho, tol
+
+    def events(self, spent: Spent, error: float) -> int:
+        left = math.log(error / self.tol)
+        slope = (self.memory[1] - left) / max(1, spent.position - self.memory[0])
+        self.memory = [spent.position, left, self.tol]
+        events = left / min(2.0 * self.rho, max(self.rho, slope))
+        return max(self.least, math.ceil(min(8.0 / self.rho, events)))
+
+    def restore(self, memory: list[float]) -> None:
+        iteration, left, tol = memory
+        # The factors e are left to this ``tol``.
+        self.memory = [int(iteration), left + math.log(tol / self.tol), self.tol]
+
+
+class Cautious(EvaluationPolicy):
+    """As `ToTolerance`, where theory's rate is only a bound, often far from the true one.
+
+    Intervals double from ``shortest`` on, until the last slope shows that the goal is nearer.
+    """
+
+    def __init__(self, tol: float, shortest: int) -> None:
+        super().__init__(shortest, [shortest / MOST_GROWTH])
+        self.tol = tol
+
+    def events(self, spent: Spent, error: float) -> int:
+        needed = 1.1 * math.log(error / self.tol) / self._slope(spent, error)
+        self.memory[0] = max(self.least, min(MOST_GROWTH * self.memory[0], needed))
+        return math.ceil(self.memory[0])
+
+
+class EvenCurve(EvaluationPolicy):
+    """An evaluation each half decade of error, for comparisons and figures.
+
+    Intervals grow at most by a factor 2, from ``shortest`` on, so that the curve has a start too;
+    with a clock limit there are at least some 40, and the last one falls on the limit.
+    """
+
+    def __init__(self, shortest: int, clock_limit: float | None = None) -> None:
+        super().__init__(1, [shortest / MOST_GROWTH])
+        self.shortest, self.clock_limit = shortest, clock_limit
+
+    def events(self, spent: Spent, error: float) -> int:
+        half = HALF_A_DECADE / self._slope(spent, error)
+        wanted = min(MOST_GROWTH * self.memory[0], max(self.shortest, half))
+        if self.clock_limit is not None and spent.idealized_time > 0.0:
+            per_event = spent.idealized_time / spent.position
+            left = (self.clock_limit - spent.idealized_time) / per_event
+            wanted = min(wanted, self.clock_limit / FEWEST_IN_LIMIT / per_event, left + 1.0)
+        self.memory[0] = max(1.0, wanted)
+        return math.ceil(self.memory[0])
+
+
+class DisplayEvaluations:
+    """Extra evaluations for plotting, between those of a policy; they never affect stopping.
+
+    So a run with them ends at the same iteration and with the same bits as one without. There are
+    at least ``shortest`` events between two of them; without it there are none.
+    """
+
+    def __init__(self, shortest: int | None = None) -> None:
+        self.shortest = shortest
+        self.left = self.rest = 0  # parts, and events, until the policy's own evaluation
+
+    def divide(self, position: int, events: int) -> None:
+        """Into parts as long as a tenth of the run so far, ``events`` after ``position``."""
+        self.left, self.rest = max(1, events // self._part(position, events)), events
+
+    def next(self) -> int:
+        """Events to the next evaluation."""
+        size = self.rest // self.left
+        self.left, self.rest = self.left - 1, self.rest - size
+        return size
+
+    def least(self, position: int, events: int) -> int:
+        """Fewest events between two evaluations, where the policy has at least ``events``."""
+        if self.left:
+            return self.rest // self.left
+        return min(events, self._part(position, events))
+
+    def _part(self, position: int, events: int) -> int:
+        if self.shortest is None:
+            return events
+        return max(self.shortest, math.ceil((position + events) / TO_DRAW))
+
+
+def choose_policy(
+    method: Method, tol: float, evaluate_every: Any, is_long: bool
+) -> tuple[EvaluationPolicy, DisplayEvaluations]:
+    """The policy of a run that is to end at ``tol``, and its evaluations for display.
+
+    A long run is evaluated more often than once per time in which theory expects a factor e.
+    """
+    display = DisplayEvaluations(method.shortest if evaluate_every == "curve" else None)
+    if callable(evaluate_every):
+        return evaluate_every(method), display
+    if evaluate_every not in (None, "curve"):
+        return Every(int(evaluate_every)), display
+    if method.sharp and not is_long:
+        return ToTolerance(method.rho, tol, method.shortest), display
+    return Cautious(tol, method.shortest), display
 
 
 @dataclass
@@ -29,55 +188,42 @@ Callback = Callable[[Progress], Any]
 
 @dataclass
 class RunController:
-    """Decides from the evaluations alone, in their order, so that every engine decides the same.
-
-    Attributes
-    ----------
-    goal : int
-        Position of the next evaluation.
-    wanted : int
-        The same without the iteration limit.
-    size : float
-        The larger of objective and gap at the first evaluation; nan before.
-    budget : int
-        The iteration limit.
-    """
+    """Decides from the evaluations alone, in their order, so that every engine decides the same."""
 
     stopping: Stopping
     policy: EvaluationPolicy
     rho: float
-    ceiling: float = math.inf
-    callbacks: tuple[Callback, ...] = ()
-    display: DisplayEvaluations = field(default_factory=DisplayEvaluations)
+    ceiling: float
+    callbacks: tuple[Callback, ...]
+    display: DisplayEvaluations
     trace: Trace = field(default_factory=Trace)
-    goal: int = 0
-    wanted: int = 0
-    size: float = math.nan
-    budget: int = 0
+    goal: int = 0  # position of the next evaluation
+    wanted: int = 0  # the same without the iteration limit
+    size: float = math.nan  # the larger of objective and gap at the first evaluation
+    budget: int = 0  # the iteration limit
 
-    def decide(
-        self, at: RunPosition, reading: Evaluation, interrupted: Callable[[], bool]
-    ) -> str | None:
+    def decide(self, at: Spent, reading: Evaluation, interrupted: Callable[[], bool]) -> str | None:
         """Record an evaluation; the status with which to stop, or None after setting the next goal.
 
         ``interrupted`` is called after the callbacks, because one of them may interrupt.
         """
         self._record(at, reading)
-        error = self._error(reading)
+        error = reading.relative_gap
+        if self.stopping.measure == "suboptimality" and reading.suboptimality is not None:
+            error = reading.suboptimality
         if math.isnan(self.size):
             self.size = max(abs(reading.objective), reading.duality_gap)
             self.budget = self.stopping.budget(self.rho, error, self.ceiling)
         if interrupted() and error > self.stopping.tol:
             return "interrupted"
         decides = not self.display.left or at.position != self.goal
-        spent = Spent(at.position, at.idealized_time, at.wall_time)
         growth = relative(reading.duality_gap, self.size)
-        status = self.stopping.verdict(growth, error, spent, self.budget)
+        status = self.stopping.verdict(growth, error, at, self.budget)
         if not decides and at.position < self.budget:
             status = None
         if status is None:
             if decides:
-                self.display.divide(at.position, self.policy.events(spent, error))
+                self.display.divide(at.position, self.policy.events(at, error))
             self._set_goal(at.position + self.display.next())
         return status
 
@@ -93,7 +239,7 @@ class RunController:
         """Whether the next evaluation is at the iteration limit."""
         return not math.isnan(self.size) and self.goal >= self.budget
 
-    def _record(self, at: RunPosition, reading: Evaluation) -> None:
+    def _record(self, at: Spent, reading: Evaluation) -> None:
         self.trace.append(
             iteration=at.iteration, idealized_time=at.idealized_time, wall_time=at.wall_time,
             **at.counts._asdict(), objective=reading.objective,
@@ -105,12 +251,6 @@ class RunController:
         )
         for callback in self.callbacks:
             callback(progress)
-
-    def _error(self, reading: Evaluation) -> float:
-        """What is to fall to ``tol``."""
-        if self.stopping.measure == "suboptimality" and reading.suboptimality is not None:
-            return reading.suboptimality
-        return reading.relative_gap
 
     def state(self) -> dict[str, Any]:
         """Plain values for a checkpoint; their names are a part of its format."""

@@ -1,81 +1,57 @@
 """What must be equal for a resumed run to give the same bits, and the message when it is not."""
 
 import hashlib
-import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 import adfs
+from adfs.agreement import as_text
 from adfs.algorithms.base import MethodSetting, Vector
-from adfs.engine import checkpoint_file
 from adfs.errors import ParameterError
 from adfs.kernels.rows import DenseRows
 from adfs.problem.finite_sum import Problem
 
 CHUNK = 1 << 17  # numbers converted at a time
-MISSING = object()  # in the place of an entry that only the other configuration has
+Identity = dict[str, Any]
+MISSING = "(not given)"  # in the place of an entry that only the other configuration has
 
 
-@dataclass(frozen=True)
-class Identity:
-    """Everything that a run's bits depend on.
+def identity_of(
+    problem: Problem, name: str, setting: MethodSetting, warm_start: Vector | None
+) -> Identity:
+    """Everything that a run's bits depend on, as plain values for the header of a file.
 
     Two runs of the same identity have the same state at the same position, on any number of ranks.
-    What only decides when to stop (``tol``, limits) is no part of it.
-
-    Parameters
-    ----------
-    seed : int
-    config : dict
-        Plain values that are the same on every rank: loss, sigma, graph, number of nodes and of
-        features, algorithm, rule, schedule, tau, clock, intercept, class weight, partition.
-    data : dict
-        `fingerprint` of each node that is held here.
-    adfs : str
-        The version that computed it; another version may round differently.
-
-    Examples
-    --------
-    >>> stored = Identity(seed=0, config={"loss": "logistic", "sigma": 1.0})
-    >>> check(stored, Identity(seed=0, config={"loss": "logistic", "sigma": 2.0}), "run")
-    Traceback (most recent call last):
-    adfs.errors.ParameterError: The checkpoint in run was made with sigma=1 but this run has \
-sigma=2; use the same, or another --checkpoint folder.
+    What only decides when to stop (``tol``, limits) is no part of it. Its ``config`` is the same on
+    every rank, its ``data`` are fingerprints of the nodes in this process.
     """
-
-    seed: int
-    config: Mapping[str, Any]
-    data: Mapping[int, str] = field(default_factory=dict)
-    adfs: str = adfs.__version__
-
-    def __post_init__(self) -> None:
-        # As it comes back from a file (lists for tuples), so that equal means equal.
-        object.__setattr__(self, "config", json.loads(checkpoint_file.dumps(dict(self.config))))
-
-    def to_plain(self, nodes: Iterable[int]) -> dict[str, Any]:
-        """Plain values, with the data of ``nodes`` alone."""
-        data = {str(node): self.data[node] for node in nodes}
-        return {"adfs": self.adfs, "seed": self.seed, "config": self.config, "data": data}
-
-    @classmethod
-    def from_plain(cls, found: dict[str, Any]) -> "Identity":
-        """What `to_plain` wrote."""
-        data = {int(node): digest for node, digest in found["data"].items()}
-        return cls(found["seed"], found["config"], data, found["adfs"])
+    values = np.unique(problem.sigma)
+    rule = setting.rule
+    config = {
+        "algorithm": name, "loss": problem.loss.name,
+        "sigma": float(values[0]) if len(values) == 1 else problem.sigma.tolist(),
+        "graph": problem.topology.name, "edges": _fingerprint(problem.topology.edges),
+        "nodes": problem.n_nodes, "features": problem.n_features,
+        "parameters": rule if isinstance(rule, str) else _fingerprint(rule.numbers()),
+        "schedule": setting.schedule, "tau": float(setting.tau), "clock": setting.clock,
+        "delays": repr(setting.delays),
+        "warm_start": None if warm_start is None else _fingerprint(warm_start),
+    }  # fmt: skip
+    data = {str(node): _node_fingerprint(problem, node) for node in problem.nodes.tolist()}
+    return {"adfs": adfs.__version__, "seed": setting.seed, "config": config, "data": data}
 
 
 def fingerprint(rows: Sequence[NDArray[Any]], labels: NDArray[Any], weights: NDArray[Any]) -> str:
     """Digest of one node's samples: every value to the bit, in order.
 
     ``rows`` is ``(values,)`` of shape (m, d), or the ``(values, indices, indptr)`` of compressed
-    sparse rows. There ``indptr`` may be the node's part of a larger matrix's, given with that
-    matrix's other two arrays; and the width of whole numbers does not count, because a larger
-    matrix may need wider ones. So a node has one digest on any number of ranks.
+    sparse rows, where ``indptr`` may be the node's part of a larger matrix's. The width of whole
+    numbers does not count, because a larger matrix may need wider ones; so a node has one digest on
+    any number of ranks.
     """
     found = hashlib.sha256()
     if len(rows) == 3:
@@ -92,33 +68,29 @@ def fingerprint(rows: Sequence[NDArray[Any]], labels: NDArray[Any], weights: NDA
 
 
 def check(stored: Identity, current: Identity, folder: str | os.PathLike[str]) -> None:
-    """Refuse to continue from a checkpoint of another run; the message names the difference."""
-    found = difference(stored, current)
-    if found is not None:
-        raise ParameterError(f"The checkpoint in {os.fspath(folder)} was made with {found}")
-
-
-def difference(stored: Identity, current: Identity) -> str | None:
-    """What differs first, as the end of a message; None for the same run.
+    """Refuse to continue from a checkpoint of another run; the message names what differs first.
 
     Data are compared at nodes that both hold.
     """
     way_out = "use the same, or another --checkpoint folder."
-    if stored.adfs != current.adfs:
-        return (
-            f"adfs {stored.adfs} but this is adfs {current.adfs}, whose bits may differ; use the "
+    versions, data = ([each[key] for each in (stored, current)] for key in ("adfs", "data"))
+    entry = _first("", *({"seed": each["seed"], **each["config"]} for each in (stored, current)))
+    common = sorted(data[0].keys() & data[1].keys(), key=int)
+    changed = [node for node in common if data[0][node] != data[1][node]]
+    if versions[0] != versions[1]:
+        found = (
+            f"adfs {versions[0]} but this is adfs {versions[1]}, whose bits may differ; use the "
             "same version, or another --checkpoint folder."
         )
-    before, now = ({"seed": each.seed, **each.config} for each in (stored, current))
-    found = _first("", before, now)
-    if found is not None:
-        name, *values = found
-        shown, other = (f"{name}={_show(value)}" for value in values)
-        return f"{shown} but this run has {other}; {way_out}"
-    for node in sorted(set(stored.data) & set(current.data)):
-        if stored.data[node] != current.data[node]:
-            return f"other samples, labels or weights at node {node} than this run has; {way_out}"
-    return None
+    elif entry is not None:
+        name, before, now = entry
+        found = f"{name}={as_text(before)} but this run has {name}={as_text(now)}; {way_out}"
+    elif changed:
+        where = f"at node {changed[0]} than this run has"
+        found = f"other samples, labels or weights {where}; {way_out}"
+    else:
+        return
+    raise ParameterError(f"The checkpoint in {os.fspath(folder)} was made with {found}")
 
 
 def _first(name: str, before: Any, now: Any) -> tuple[str, Any, Any] | None:
@@ -135,38 +107,7 @@ def _first(name: str, before: Any, now: Any) -> tuple[str, Any, Any] | None:
     return next((found for pair in pairs if (found := _first(*pair)) is not None), None)
 
 
-def _show(value: Any) -> str:
-    """A value as a user would have given it; a long one is cut."""
-    if value is MISSING:
-        return "(not given)"
-    if isinstance(value, float):
-        return f"{value:g}" if float(f"{value:g}") == value else repr(value)
-    text = value if isinstance(value, str) else repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
-
-
-def identity_of(
-    problem: Problem, name: str, setting: MethodSetting, warm_start: Vector | None
-) -> Identity:
-    """Everything that a run's bits depend on, with the data of the nodes in this process."""
-    values = np.unique(problem.sigma)
-    rule = setting.rule
-    config = {
-        "algorithm": name, "loss": problem.loss.name,
-        "sigma": float(values[0]) if len(values) == 1 else problem.sigma.tolist(),
-        "graph": problem.topology.name, "edges": _fingerprint(problem.topology.edges),
-        "nodes": problem.n_nodes, "features": problem.n_features,
-        "parameters": rule if isinstance(rule, str) else _fingerprint(rule.numbers()),
-        "schedule": setting.schedule, "tau": float(setting.tau), "clock": setting.clock,
-        "delays": repr(setting.delays),
-        "warm_start": None if warm_start is None else _fingerprint(warm_start),
-    }  # fmt: skip
-    data = {node: _node_fingerprint(problem, node) for node in problem.nodes.tolist()}
-    return Identity(setting.seed, config, data)
-
-
 def _fingerprint(array: NDArray[Any]) -> str:
-    """Digest of one array."""
     return fingerprint((np.atleast_2d(array),), np.empty(0), np.empty(0))
 
 

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from adfs.checks import choice, positive, whole
 
@@ -12,11 +12,13 @@ BLOW_UP = 1e8
 
 
 class Spent(NamedTuple):
-    """The costs of a run so far."""
+    """Position of a run in its schedule, and its costs so far; of all nodes together."""
 
-    iteration: int
+    position: int
     idealized_time: float
     wall_time: float
+    iteration: int = 0  # events executed
+    counts: Any = None  # `adfs.algorithms.base.Counts`
 
 
 @dataclass(frozen=True)
@@ -39,13 +41,13 @@ class Stopping:
         positive("tol", self.tol, what)
         if self.max_iter is not None:
             whole("max_iter", self.max_iter, hint="leave it out for the default")
-        limits = {"time_limit": "(seconds)", "clock_limit": "(units of one proximal step)"}
-        for name, unit in limits.items():
+        units = (("time_limit", "(seconds)"), ("clock_limit", "(units of one proximal step)"))
+        for name, unit in units:
             limit = getattr(self, name)
             if limit is not None and limit != math.inf:
                 positive(name, limit, f"leave it out for no limit {unit}")
 
-    def verdict(self, growth: float, error: float, spent: "Spent", budget: int) -> str | None:
+    def verdict(self, growth: float, error: float, spent: Spent, budget: int) -> str | None:
         """The status with which to stop now, or None to continue.
 
         ``error`` is the relative measure. ``growth`` is the gap over the size of the problem at the
@@ -56,13 +58,11 @@ class Stopping:
             return "diverged"
         if error <= self.tol:
             return "converged"
-        if spent.iteration >= budget:
+        if spent.position >= budget:
             return "max_iter"
-        if self.time_limit is not None and spent.wall_time >= self.time_limit:
-            return "time_limit"
-        if self.clock_limit is not None and spent.idealized_time >= self.clock_limit:
-            return "time_limit"
-        return None
+        times = ((spent.wall_time, self.time_limit), (spent.idealized_time, self.clock_limit))
+        late = any(limit is not None and time >= limit for time, limit in times)
+        return "time_limit" if late else None
 
     def budget(self, rho: float, first_gap: float, ceiling: float = math.inf) -> int:
         """Most iterations: as given, or well beyond what theory's rate needs for ``tol``.

@@ -12,9 +12,8 @@ from typing import Any
 
 from adfs.algorithms.base import Method, MethodSetting
 from adfs.checks import choice, whole
-from adfs.engine.evaluation_policy import HALF_A_DECADE, EvenCurve
 from adfs.engine.interrupts import Interrupts
-from adfs.engine.run_controller import Progress
+from adfs.engine.run_controller import HALF_A_DECADE, EvenCurve, Progress
 from adfs.engine.stopping import Stopping
 from adfs.errors import DataError, ParameterError
 from adfs.problem.certificate import objective_at_zero, relative
