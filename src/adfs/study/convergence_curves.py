@@ -37,7 +37,7 @@ def curve(trace: Trace, axis: str, n_samples: int) -> Curve:
 
 
 def _column(trace: Trace, name: str) -> Vector:
-    return np.array([np.nan if value is None else value for value in trace[name]], dtype=float)
+    return np.array(trace[name], dtype=float)  # NaN where it is not known
 
 
 def first_reach(curve: Curve, accuracy: float) -> float | None:

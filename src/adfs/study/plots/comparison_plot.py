@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from adfs.checks import choice
 from adfs.engine.trace import Trace
-from adfs.errors import ParameterError
 from adfs.problem.certificate import relative
 from adfs.study.plots.style import (
     BLUE,
@@ -51,27 +51,11 @@ def draw_comparison(
 ) -> Axes:
     """Draw suboptimality on a logarithmic scale, one line and one band per algorithm.
 
-    Parameters
-    ----------
-    comparison : Comparison
-    ax : matplotlib Axes, optional
-        Where to draw; a new figure by default.
-    axis : str
-        ``idealized_time``, ``iteration``, ``passes``, ``n_comm``, ``bytes`` or ``wall_time``.
-    quantiles : three numbers
-        Lower edge, line and upper edge of the bands over seeds; quartiles by default.
-    tol : float, optional
-        Adds the accuracy at which runs stop, and cuts the axes there: at the end of the last
-        run that reaches it, and at a tenth of it.
-    xscale : {"linear", "log"}
-
-    Returns
-    -------
-    Axes
-        With one line per algorithm, labelled by its name.
+    ``quantiles`` are the lower edge, line and upper edge of the bands over seeds. ``tol`` adds the
+    accuracy at which runs stop, and cuts the axes there: at the end of the last run that reaches
+    it, and at a tenth of it. ``xscale`` is linear or log.
     """
-    if axis not in AXES:
-        raise ParameterError(f"axis={axis!r} is unknown; choose one of {', '.join(AXES)}.")
+    choice("axis", axis, AXES)
     ax = new_axes(9.0, 5.0) if ax is None else ax
     start, end = 0.0, 0.0
     for label, style in zip(comparison.labels, line_styles(comparison.labels), strict=True):
@@ -116,26 +100,14 @@ def comparison_images(
 def draw_convergence(
     trace: Trace, ax: Axes | None = None, rho: float | None = None, tol: float | None = None
 ) -> Axes:
-    """Draw relative duality gap and suboptimality of one run on a logarithmic scale.
+    """Draw relative duality gap and suboptimality of one run on a logarithmic scale, where known.
 
-    Parameters
-    ----------
-    trace : Trace
-    ax : matplotlib Axes, optional
-        Where to draw; a new figure by default.
-    rho : float, optional
-        Adds the rate of Theorem 1: ``(1 - rho)^t``, beginning at the first gap.
-    tol : float, optional
-        Adds the relative gap that was requested.
-
-    Returns
-    -------
-    Axes
-        With one labelled line per quantity that is known.
+    ``rho`` adds the rate of Theorem 1, ``(1 - rho)^t``, beginning at the first gap; ``tol`` the
+    relative gap that was requested.
     """
     ax = new_axes(8.0, 5.0) if ax is None else ax
     columns = {
-        name: np.array([np.nan if value is None else value for value in trace[name]], dtype=float)
+        name: np.array(trace[name], dtype=float)  # NaN where it is not known
         for name in ("idealized_time", "iteration", "duality_gap", "objective", "suboptimality")
     }
     time = columns["idealized_time"]

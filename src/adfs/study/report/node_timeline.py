@@ -16,7 +16,7 @@ from adfs.schedule.rounds import RoundClock
 from adfs.schedule.timeline import COMMUNICATE, COMPUTE, INTERVAL, WAIT, idle, intervals
 from adfs.schedule.timeline import KINDS as NODE_KINDS
 from adfs.study.numbers import UNKNOWN, count, number, percent, seconds
-from adfs.study.plots.rank_plot import column_shares, name_of
+from adfs.study.plots.rank_plot import column_shares, name_of, time_share, used_kinds
 from adfs.study.report.convergence_chart import ticks
 from adfs.study.report.render import Table
 
@@ -220,7 +220,7 @@ def draw_ranks(ranks: Sequence[Execution]) -> dict[str, Any] | None:
     part = f", the first {seconds(end)} of {seconds(whole)}" if end < 0.95 * whole else ""
     rest = f" Ranks 0 to {len(shown) - 1} of {len(ranks)}." if len(shown) < len(ranks) else ""
     caption = f"What each rank did, measured: seconds in the loop{part}.{rest}"
-    return _picture(lines, {kind: kind for kind in _used(ranks)}, end, caption)
+    return _picture(lines, {kind: kind for kind in used_kinds(ranks)}, end, caption)
 
 
 def _areas(shares: Mapping[str, Vector]) -> dict[str, str]:
@@ -237,19 +237,13 @@ def _areas(shares: Mapping[str, Vector]) -> dict[str, str]:
     return found
 
 
-def _used(ranks: Sequence[Execution]) -> list[str]:
-    """Kinds of work that at least one rank did."""
-    return [kind for kind in KINDS if any(each.seconds.get(kind) for each in ranks)]
-
-
 def rank_shares(ranks: Sequence[Execution]) -> Table:
     """How the ranks spent their time, measured."""
-    used, rows = _used(ranks), []
+    used, rows = used_kinds(ranks), []
     for each in ranks[:MOST_LINES]:
-        whole = sum(each.seconds.values())
-        cells = [percent(each.seconds.get(kind, 0.0) / (whole or 1.0)) for kind in used]
+        cells = [percent(time_share(each, kind)) for kind in used]
         memory = f"{number(each.peak_memory / 1e6, 3)} MB" if each.peak_memory else UNKNOWN
-        rows.append((name_of(each), seconds(whole), *cells, memory))
+        rows.append((name_of(each), seconds(sum(each.seconds.values())), *cells, memory))
     cut = count(ranks[0].cut_edges, "edge")
     caption = f"How the ranks spent their time, measured; {cut} between ranks"
     return caption, ("", "in the loop", *used, "peak memory"), rows
