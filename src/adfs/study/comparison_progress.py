@@ -30,13 +30,12 @@ def share_done(progress: Progress, first: float, stopping: Stopping) -> float:
     if error is not None and math.isfinite(error) and first > stopping.tol:
         fallen = math.log(first / max(error, stopping.tol))
         shares.append(fallen / math.log(first / stopping.tol))
-    for used, limit in (
+    used_of_limits = (
         (progress.idealized_time, stopping.clock_limit),
         (progress.wall_time, stopping.time_limit),
-        (float(progress.iteration), stopping.max_iter),
-    ):
-        if limit:
-            shares.append(used / limit)
+        (progress.iteration, stopping.max_iter),
+    )
+    shares += [used / limit for used, limit in used_of_limits if limit]
     return min(1.0, max(shares))
 
 

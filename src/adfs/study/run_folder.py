@@ -42,10 +42,8 @@ from adfs.study.plots.comparison_plot import AXES, comparison_images
 FORMAT = "adfs comparison 2"  # 2: suboptimality is relative to |F*| alone
 PACKAGES = ("numpy", "scipy", "numba")
 DIGITS = 16  # of a digest in a file's name: 64 bits
-CONFIG, SUMMARY, TABLE, PICTURE, RUNS = (
-    "config.json", "comparison.json", "table.csv", "convergence", "runs",
-)  # fmt: skip
-FILES = (CONFIG, SUMMARY, TABLE, f"{PICTURE}.png", f"{PICTURE}.pdf")
+CONFIG, SUMMARY, TABLE, RUNS = "config.json", "comparison.json", "table.csv", "runs"
+FILES = (CONFIG, SUMMARY, TABLE, "convergence.png", "convergence.pdf")
 # A folder belongs to one problem under one time model; algorithms, seeds and limits may be added.
 BELONGS_TO = ("problem", "tau", "clock", "delays")
 LIMITS = ("tol", "clock_limit", "time_limit", "max_iter")
@@ -104,18 +102,16 @@ def describe_problem(problem: Problem) -> dict[str, Any]:
 def describe_machine() -> dict[str, Any]:
     """Versions and the machine: without them wall times mean nothing."""
     versions = {"python": platform.python_version(), "adfs": adfs.__version__}
-    versions.update({name: metadata.version(name) for name in PACKAGES})
-    return {"versions": versions, "cpu": _cpu(), "cores": os.cpu_count() or 1,
-            "platform": platform.platform()}  # fmt: skip
-
-
-def _cpu() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        lines = []
-    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.processor() or platform.machine()
+    versions |= {name: metadata.version(name) for name in PACKAGES}
+    cpu = None
+    with contextlib.suppress(OSError):
+        cpu = re.search(r"^model name\s*:\s*(.*?)\s*$", Path("/proc/cpuinfo").read_text(), re.M)
+    return {
+        "versions": versions,
+        "cpu": cpu[1] if cpu else platform.processor() or platform.machine(),
+        "cores": os.cpu_count() or 1,
+        "platform": platform.platform(),
+    }
 
 
 def run_identity(
@@ -124,8 +120,7 @@ def run_identity(
     """Everything that a run depends on; limits as they were in force."""
     return {
         "problem": config["problem"]["fingerprint"],
-        "algorithm": contender.algorithm,
-        "rule": contender.rule,
+        **contender._asdict(),
         "seed": seed,
         **{name: config[name] for name in ("tau", "clock", "delays")},
         **{name: getattr(stopping, name) for name in LIMITS},
@@ -150,9 +145,8 @@ class RunFolder:
         found = check_place(path)
         for name in BELONGS_TO if found else ():
             kept, wanted = found.get(name), config[name]
-            if name == "problem":
-                kept = kept.get("fingerprint") if isinstance(kept, dict) else None
-                wanted = wanted["fingerprint"]
+            if name == "problem" and isinstance(kept, dict):  # its graph may have another name
+                kept, wanted = kept.get("fingerprint"), wanted["fingerprint"]
             if kept != wanted:
                 raise DataError(
                     f"{path} holds a comparison with another {name}; choose another folder."
@@ -204,7 +198,7 @@ class RunFolder:
             CONFIG: json_bytes(comparison.config),
             SUMMARY: json_bytes(comparison.to_dict()),
             TABLE: to_csv([comparison.table(axis=name) for name in AXES]),
-            **{f"{PICTURE}.{kind}": content for kind, content in images.items()},
+            **{f"convergence.{kind}": content for kind, content in images.items()},
         }
         for name, content in contents.items():
             with self._noting_failure(self.path / name):

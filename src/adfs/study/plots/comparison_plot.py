@@ -37,7 +37,6 @@ AXES = {
     "wall_time": "wall time of this machine, in seconds",
 }
 MARKS = 12  # per line
-QUANTILES = (0.25, 0.5, 0.75)
 Matrix = NDArray[np.float64]
 
 
@@ -45,26 +44,23 @@ def draw_comparison(
     comparison: Comparison,
     ax: Axes | None = None,
     axis: str = "idealized_time",
-    quantiles: tuple[float, float, float] = QUANTILES,
     tol: float | None = None,
-    xscale: str = "linear",
 ) -> Axes:
     """Draw suboptimality on a logarithmic scale, one line and one band per algorithm.
 
-    ``quantiles`` are the lower edge, line and upper edge of the bands over seeds. ``tol`` adds the
-    accuracy at which runs stop, and cuts the axes there: at the end of the last run that reaches
-    it, and at a tenth of it. ``xscale`` is linear or log.
+    ``tol`` adds the accuracy at which runs stop, and cuts the axes there: at the end of the last
+    run that reaches it, and at a tenth of it.
     """
     choice("axis", axis, AXES)
     ax = new_axes(9.0, 5.0) if ax is None else ax
     start, end = 0.0, 0.0
     for label, style in zip(comparison.labels, line_styles(comparison.labels), strict=True):
-        x, band = comparison.band(label, axis, quantiles)
+        x, band = comparison.band(label, axis)
         if len(x):
             start = max(start, band[1, 0])
             end = x[-1] if tol is not None and band[1, -1] <= tol and x[-1] > end else end
             _draw_curve(ax, x, band, style)
-    ax.set(yscale="log", xscale=xscale, xlabel=AXES[axis])
+    ax.set(yscale="log", xlabel=AXES[axis])
     ax.set_ylabel(r"suboptimality, $(F(\theta) - F^*) / |F^*|$")
     if start > 0:  # a run that diverges must not flatten all others
         ax.set_ylim(top=min(ax.get_ylim()[1], 10.0 * start))
@@ -73,9 +69,8 @@ def draw_comparison(
         ax.set_ylim(bottom=max(ax.get_ylim()[0], tol / 10.0))
     if end > 0:
         ax.set_xlim(right=min(ax.get_xlim()[1], 1.05 * end))
-    if xscale == "linear":
-        ax.set_xlim(left=0.0)
-        one_unit(ax)
+    ax.set_xlim(left=0.0)
+    one_unit(ax)
     tidy(ax, grid="y", legend="beside")
     return ax
 

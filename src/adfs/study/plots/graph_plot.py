@@ -80,7 +80,8 @@ def family_of(topology: Topology) -> tuple[str, tuple[int, ...]]:
 
 
 def _lattice(n: int, columns: int) -> Points:
-    return np.array([divmod(node, columns)[::-1] for node in range(n)], dtype=np.float64)
+    row, column = np.divmod(np.arange(n, dtype=float), columns)
+    return np.column_stack([column, row])
 
 
 def _circle(n: int) -> Points:

@@ -124,16 +124,13 @@ def _axes_with(curves: Sequence[PageCurve], axes: dict[str, str], zero: bool) ->
 def _styles(curves: Sequence[PageCurve]) -> list[dict[str, Any]]:
     """Colour, as its number in the style sheet, dash in pixels, and width; one style per label."""
     labels = list(dict.fromkeys(curve.label for curve in curves if not curve.theory))
-    styles = dict(zip(labels, line_styles(labels), strict=True))
-    found = []
-    for curve in curves:
-        color, width, dash = "t", 1.5, [3, 5]
-        if not curve.theory:
-            style = styles[curve.label]
-            color, width = str(HUES.index(style.color)), style.width
-            dash = [round(2 * length) for length in style.dash]
-        found.append({"color": color, "width": width, "dash": dash})
-    return found
+    found = {
+        label: {"color": str(HUES.index(line.color)), "width": line.width,
+                "dash": [round(2 * length) for length in line.dash]}
+        for label, line in zip(labels, line_styles(labels), strict=True)
+    }  # fmt: skip
+    theory = {"color": "t", "width": 1.5, "dash": [3, 5]}
+    return [theory if curve.theory else found[curve.label] for curve in curves]
 
 
 def _run(curve: PageCurve, style: dict[str, Any]) -> dict[str, Any]:
@@ -210,10 +207,7 @@ def decades(low: float, high: float) -> range:
 
 def trace_table(curve: PageCurve) -> tuple[str, Table]:
     """How many evaluations are shown, and their numbers."""
-    names = (
-        "iteration", "idealized_time", "wall_time", "n_prox", "n_grad", "n_comm", "bytes",
-        "objective", "suboptimality", "relative_gap", "consensus_error",
-    )  # fmt: skip
+    names = ["relative_gap" if name == "duality_gap" else name for name in COLUMNS]
     shown = [name for name in names if any(curve.columns[name])]
     length = len(curve.columns["iteration"])
     keep = thinned(length, ROWS_SHOWN)

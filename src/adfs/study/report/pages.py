@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from adfs.algorithms.base import Method, MethodSetting, Source, get_algorithm
+from adfs.algorithms.base import MethodSetting, Source, get_algorithm
 from adfs.engine.execution import Execution
 from adfs.errors import AdfsError
 from adfs.problem.certificate import certified_text
@@ -164,26 +164,24 @@ def _run_activity(problem: Problem, result: Result, delays: Delays) -> Activity 
     if not problem.network.is_whole:
         return None
     setting = MethodSetting(result.rule, result.tau, result.clock, delays, result.seed)
-    method = _method_again(problem, result.algorithm, setting, result.setup_time)
-    return _method_activity(method, result.iterations)
+    return _again(problem, result.algorithm, setting, result.setup_time, result.iterations)[1]
 
 
-def _method_again(
-    problem: Problem, name: str, setting: MethodSetting, setup_time: float
-) -> Method | None:
-    """The method as it ran; None if its set-up takes long, or no rule makes its parameters."""
+def _again(
+    problem: Problem, name: str, setting: MethodSetting, setup_time: float, n_events: int
+) -> tuple[Any, Activity | None]:
+    """Parameters and first events of a method as it ran.
+
+    None for both if its set-up takes long, or no rule makes its parameters.
+    """
     if setup_time > LONGEST_SETUP:
-        return None
+        return None, None
     try:
-        return get_algorithm(name)(problem, setting)
+        method = get_algorithm(name)(problem, setting)
     except AdfsError:
-        return None
-
-
-def _method_activity(method: Method | None, n_events: int) -> Activity | None:
-    if method is None:
-        return None
-    return activity_of(method.source, method.clock.copy(), method.parameters, n_events)
+        return None, None
+    chosen = method.parameters
+    return chosen, activity_of(method.source, method.clock, chosen, n_events)
 
 
 def compare_page(
@@ -238,14 +236,14 @@ def compare_page(
     delays, model = Delays(**config["delays"]), (config["tau"], config["clock"])
     activities, parameters = {}, {}
     for label, runs in labels.items():
-        # The comparison keeps only the text of the parameters.
         run = runs[:MOST_SEEDS][-1]
-        setting = MethodSetting(run.rule, *model, delays, run.seed)
-        method = _method_again(problem, run.algorithm, setting, run.setup_time)
         n_events = max(int(each.trace.last()["iteration"] or 0) for each in runs)
-        activities[label] = _method_activity(method, n_events)
-        chosen = runs[0].parameters if method is None else method.parameters
-        parameters[label] = parameter_facts(chosen, run.rule)
+        setting = MethodSetting(run.rule, *model, delays, run.seed)
+        # The comparison keeps only the text of the parameters.
+        chosen, activities[label] = _again(
+            problem, run.algorithm, setting, run.setup_time, n_events
+        )
+        parameters[label] = parameter_facts(run.parameters if chosen is None else chosen, run.rule)
     return render(
         "compare.html",
         comparison=comparison,
