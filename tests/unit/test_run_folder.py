@@ -46,7 +46,7 @@ def pictures():
 def quick(request, monkeypatch):
     if "pictures" not in request.fixturenames:
         monkeypatch.setattr(
-            folders, "comparison_images", lambda *_: dict.fromkeys(("png", "pdf"), b"picture")
+            folders, "figure_images", lambda *_: dict.fromkeys(("png", "pdf"), b"picture")
         )
 
 

@@ -37,7 +37,8 @@ from adfs.problem.finite_sum import Problem
 from adfs.storage import digest, json_bytes, json_value, write_whole
 from adfs.study.comparison import Comparison, RunRecord, to_csv
 from adfs.study.contenders import Contender
-from adfs.study.plots.comparison_plot import AXES, comparison_images
+from adfs.study.plots.comparison_plot import AXES, draw_comparison
+from adfs.study.plots.style import figure_images
 
 FORMAT = "adfs comparison 2"  # 2: suboptimality is relative to |F*| alone
 PACKAGES = ("numpy", "scipy", "numba")
@@ -193,7 +194,12 @@ class RunFolder:
 
     def finish(self, comparison: Comparison, axis: str) -> None:
         """Write summary, table and pictures."""
-        images = comparison_images(comparison, axis, comparison.config["tol"])
+        images = figure_images(
+            (9.0, 5.0),
+            lambda figure: draw_comparison(
+                comparison, figure.add_subplot(), axis, comparison.config["tol"]
+            ),
+        )
         contents = {
             CONFIG: json_bytes(comparison.config),
             SUMMARY: json_bytes(comparison.to_dict()),

@@ -5,23 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from adfs.checks import choice
 from adfs.engine.trace import Trace
 from adfs.problem.certificate import relative
-from adfs.study.plots.style import (
-    BLUE,
-    GREY,
-    INK,
-    VERMILION,
-    LineStyle,
-    figure_images,
-    line_styles,
-    new_axes,
-    one_unit,
-    tidy,
-)
+from adfs.study.plots.style import BLUE, GREY, INK, VERMILION, line_styles, new_axes, one_unit, tidy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,7 +25,6 @@ AXES = {
     "wall_time": "wall time of this machine, in seconds",
 }
 MARKS = 12  # per line
-Matrix = NDArray[np.float64]
 
 
 def draw_comparison(
@@ -59,7 +46,12 @@ def draw_comparison(
         if len(x):
             start = max(start, band[1, 0])
             end = x[-1] if tol is not None and band[1, -1] <= tol and x[-1] > end else end
-            _draw_curve(ax, x, band, style)
+            # A logarithmic scale shows no zeros: errors of rounding size leave the picture.
+            low, middle, high = np.where(band > 0, band, np.nan)
+            every = max(1, len(x) // MARKS)
+            ax.plot(x, middle, markevery=every, markersize=5, **style.options())
+            if not np.array_equal(low, high, equal_nan=True):
+                ax.fill_between(x, low, high, color=style.color, alpha=0.18, linewidth=0.0)
     ax.set(yscale="log", xlabel=AXES[axis])
     ax.set_ylabel(r"suboptimality, $(F(\theta) - F^*) / |F^*|$")
     if start > 0:  # a run that diverges must not flatten all others
@@ -73,23 +65,6 @@ def draw_comparison(
     one_unit(ax)
     tidy(ax, grid="y", legend="beside")
     return ax
-
-
-def _draw_curve(ax: Axes, x: Matrix, band: Matrix, style: LineStyle) -> None:
-    # A logarithmic scale shows no zeros: errors of rounding size leave the picture.
-    low, middle, high = np.where(band > 0, band, np.nan)
-    ax.plot(x, middle, markevery=max(1, len(x) // MARKS), markersize=5, **style.options())
-    if not np.array_equal(low, high, equal_nan=True):
-        ax.fill_between(x, low, high, color=style.color, alpha=0.18, linewidth=0.0)
-
-
-def comparison_images(
-    comparison: Comparison, axis: str, tol: float | None = None
-) -> dict[str, bytes]:
-    """The figure as PNG and as PDF, by suffix; empty where matplotlib is not installed."""
-    return figure_images(
-        (9.0, 5.0), lambda figure: draw_comparison(comparison, figure.add_subplot(), axis, tol=tol)
-    )
 
 
 def draw_convergence(

@@ -127,11 +127,9 @@ def tidy(ax: Axes, grid: str = "", legend: str = "", left: bool = True) -> None:
 
 def one_unit(ax: Axes) -> None:
     """Write the ticks of the x axis with commas; from a million on, in millions."""
-    if ax.get_xlim()[1] < 1e6:
-        ax.xaxis.set_major_formatter(lambda value, _: f"{value:,.6g}")
-        return
-    ax.xaxis.set_major_formatter(lambda value, _: f"{value / 1e6:,.6g}")
-    ax.set_xlabel(f"{ax.get_xlabel()} (millions)")
+    unit = 1.0 if ax.get_xlim()[1] < 1e6 else 1e6
+    ax.xaxis.set_major_formatter(lambda value, _: f"{value / unit:,.6g}")
+    ax.set_xlabel(ax.get_xlabel() + " (millions)" * (unit > 1.0))
 
 
 def horizontal_line(ax: Axes, y: float, text: str, **options: Any) -> None:

@@ -97,25 +97,18 @@ def environment() -> Environment:
     return found
 
 
-def render(template: str, **values: Any) -> str:
-    """The whole document; see ``templates/page.html`` for the values that every page needs."""
-    frame = {"style": Markup(styles()), "script": Markup(scripts()), "version": adfs.__version__}
-    return environment().get_template(template).render(**frame, **values)
-
-
 @cache
 def _asset(name: str) -> str:
     found = resources.files("adfs.study.report").joinpath("assets", name)
     return found.read_text(encoding="utf-8").replace("\r\n", "\n")
 
 
-def styles() -> str:
-    """All style sheets."""
-    return _asset("uPlot.min.css") + "\n" + _asset("report.css")
-
-
-def scripts() -> str:
-    """All scripts, with the licence that uPlot asks to be passed on."""
-    licence = _asset("uPlot.LICENSE").replace("*/", "* /")
+def render(template: str, **values: Any) -> str:
+    """The whole document; see ``templates/page.html`` for the values that every page needs."""
+    licence = _asset("uPlot.LICENSE").replace("*/", "* /")  # which uPlot asks to be passed on
     library = f"/* The charts are drawn by uPlot.\n\n{licence}*/\n{_asset('uPlot.iife.min.js')}"
-    return f"{library}\n{_asset('report.js')}"
+    return environment().get_template(template).render(
+        style=Markup(_asset("uPlot.min.css") + "\n" + _asset("report.css")),
+        script=Markup(f"{library}\n{_asset('report.js')}"),
+        version=adfs.__version__, **values,
+    )  # fmt: skip
