@@ -13,7 +13,6 @@ from adfs.schedule.delays import Delays
 from adfs.study.plots.graph_plot import positions
 from adfs.study.report import convergence_chart, node_timeline, pages, rates
 from adfs.study.report.graph_picture import MOST_NODES, draw_graph
-from adfs.study.report.pages import parameter_facts
 from adfs.study.report.render import environment
 from adfs.theory.description import BindingPlace
 from support.reports import Page, make_problem
@@ -33,7 +32,7 @@ def graph(topology, binding=None):
 
 
 def parameters(chosen, rule):
-    return part("parameters", parameter_facts(chosen, rule))
+    return part("parameters", chosen, rule)
 
 
 def activity(method, n_events):
@@ -193,7 +192,7 @@ def test_thinning_keeps_both_ends_and_the_number_of_rows():
     trace = Trace()
     for k in range(5_000):
         trace.append(iteration=k, n_prox=k, n_grad=0, objective=-2.0, duality_gap=1.0 / (1 + k))
-    columns = convergence_chart.columns_of(trace, 100, 300)
+    columns = convergence_chart.page_curve("adfs", 0, trace, 100, 300).columns
     assert len(columns["iteration"]) == 300
     assert (columns["iteration"][0], columns["iteration"][-1]) == (0, 4_999)
     assert columns["relative_gap"][-1] == pytest.approx(1 / 5_000 / 2.0)
@@ -250,8 +249,8 @@ def test_too_few_evaluations_have_no_rate(errors):
 
 def test_the_dotted_line_falls_by_the_proven_factor():
     result = adfs.solve(make_problem(4), tol=1e-6, evaluate_every=500)
-    run = convergence_chart.PageCurve("adfs", convergence_chart.columns_of(result.trace, 80))
-    line = convergence_chart.theory_curve(run, result.rho)
+    run = convergence_chart.page_curve("adfs", 0, result.trace, 80)
+    line = run.proven(result.rho)
     gaps = line.columns["relative_gap"]
     assert gaps[0] == run.columns["relative_gap"][0]
     assert gaps[3] / gaps[2] == pytest.approx((1.0 - result.rho) ** 500)

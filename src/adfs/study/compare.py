@@ -122,9 +122,7 @@ def compare(
             "mpi` under mpiexec, call adfs.solve for each algorithm, or make the problem with "
             "engine='local'."
         )
-    time_limit, clock_limit = (
-        None if limit is None else float(limit) for limit in (time_limit, clock_limit)
-    )
+    time_limit, clock_limit = (None if t is None else float(t) for t in (time_limit, clock_limit))
     stopping = Stopping(float(tol), max_iter, time_limit, clock_limit, "suboptimality")
     kind = (problem.loss.name, problem.n_features)
     contenders = choose_contenders(algorithms, *kind)

@@ -194,11 +194,9 @@ class RunFolder:
 
     def finish(self, comparison: Comparison, axis: str) -> None:
         """Write summary, table and pictures."""
+        tol = comparison.config["tol"]
         images = figure_images(
-            (9.0, 5.0),
-            lambda figure: draw_comparison(
-                comparison, figure.add_subplot(), axis, comparison.config["tol"]
-            ),
+            (9.0, 5.0), lambda figure: draw_comparison(comparison, figure.add_subplot(), axis, tol)
         )
         contents = {
             CONFIG: json_bytes(comparison.config),

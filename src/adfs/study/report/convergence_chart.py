@@ -18,7 +18,6 @@ from adfs.study.report.render import Table, visible
 Columns = Mapping[str, Sequence[Value]]
 
 ROWS = 20_000  # of all traces of a page together
-FEWEST = 100  # rows of a trace, however many traces there are
 ROWS_SHOWN = 40  # of a table below the chart
 X_AXES = {**AXES, "n_prox": "proximal steps", "n_grad": "sample gradients"}
 Y_AXES = {
@@ -39,11 +38,34 @@ class PageCurve:
 
     label: str
     columns: Columns
-    seed: int = 0
+    seed: int
     theory: bool = False
 
+    def proven(self, rho: float) -> "PageCurve":
+        """A curve that falls by ``1 - rho`` per iteration from the first errors of the run."""
+        columns = dict(self.columns)
+        for name in Y_AXES:
+            first = next((v for v in columns[name] if v is not None and name in ERRORS), None)
+            columns[name] = [
+                None if first is None else first * math.exp(float(t or 0) * math.log1p(-rho))
+                for t in columns["iteration"]
+            ]
+        return PageCurve("proven slope, (1 − ρ)ᵗ", columns, self.seed, theory=True)
 
-def columns_of(trace: Trace, n_samples: int, most: int = ROWS) -> dict[str, list[Value]]:
+    def numbers(self) -> tuple[str, Table]:
+        """How many evaluations are shown, and the table of their numbers."""
+        names = ["relative_gap" if name == "duality_gap" else name for name in COLUMNS]
+        shown = [name for name in names if any(self.columns[name])]
+        length = len(self.columns["iteration"])
+        keep = thinned(length, ROWS_SHOWN)
+        rows = [[number(self.columns[name][k], 6) for name in shown] for k in keep]
+        part = f"{len(rows)} of " if len(rows) < length else ""
+        headers = [name.replace("_", " ") for name in shown]
+        title = f"The numbers: {part}{count(length, 'evaluation')}"
+        return title, ("One row per evaluation", headers, rows)
+
+
+def page_curve(label: str, seed: int, trace: Trace, n_samples: int, most: int = ROWS) -> PageCurve:
     """All columns of a trace and two that follow from them, at ``most`` rows or fewer."""
     keep, columns = thinned(len(trace), most), trace.to_dict()
     found: dict[str, list[Value]] = {name: [columns[name][k] for k in keep] for name in COLUMNS}
@@ -53,7 +75,7 @@ def columns_of(trace: Trace, n_samples: int, most: int = ROWS) -> dict[str, list
     ]
     work = zip(found["n_prox"], found["n_grad"], strict=True)
     found["passes"] = [((a or 0) + (b or 0)) / n_samples for a, b in work]
-    return found
+    return PageCurve(label, found, seed)
 
 
 def thinned(length: int, most: int) -> list[int]:
@@ -67,23 +89,6 @@ def thinned(length: int, most: int) -> list[int]:
     if length <= most:
         return list(range(length))
     return sorted({int(k) for k in np.rint(np.linspace(0, length - 1, max(2, most)))})
-
-
-def theory_curve(curve: PageCurve, rho: float) -> PageCurve:
-    """A curve that falls by ``1 - rho`` per iteration from the first errors of the run."""
-    columns = dict(curve.columns)
-    for name in Y_AXES:
-        first = next((v for v in columns[name] if v is not None and name in ERRORS), None)
-        columns[name] = [
-            None if first is None else first * math.exp(float(t or 0) * math.log1p(-rho))
-            for t in columns["iteration"]
-        ]
-    return PageCurve("proven slope, (1 − ρ)ᵗ", columns, curve.seed, theory=True)
-
-
-def rows_per_run(n_runs: int) -> int:
-    """Rows of a trace that a page of so many runs holds."""
-    return max(FEWEST, ROWS // max(1, n_runs))
 
 
 def make_chart(
@@ -203,16 +208,3 @@ def decades(low: float, high: float) -> range:
     """
     first, last = math.ceil(low - 1e-9), math.floor(high + 1e-9)
     return range(first, last + 1, max(1, math.ceil((last - first + 1) / MOST_DECADES)))
-
-
-def trace_table(curve: PageCurve) -> tuple[str, Table]:
-    """How many evaluations are shown, and their numbers."""
-    names = ["relative_gap" if name == "duality_gap" else name for name in COLUMNS]
-    shown = [name for name in names if any(curve.columns[name])]
-    length = len(curve.columns["iteration"])
-    keep = thinned(length, ROWS_SHOWN)
-    rows = [[number(curve.columns[name][k], 6) for name in shown] for k in keep]
-    part = f"{len(rows)} of " if len(rows) < length else ""
-    headers = [name.replace("_", " ") for name in shown]
-    title = f"The numbers: {part}{count(length, 'evaluation')}"
-    return title, ("One row per evaluation", headers, rows)

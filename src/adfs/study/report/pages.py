@@ -13,18 +13,17 @@ from adfs.schedule.poisson import PoissonSource
 from adfs.schedule.sampling_law import Drawer
 from adfs.solver import Result
 from adfs.study.comparison import Comparison
-from adfs.study.numbers import number, number_range
 from adfs.study.plots.comparison_plot import AXES
-from adfs.study.report import convergence_chart, node_timeline, rates
-from adfs.study.report.convergence_chart import PageCurve
+from adfs.study.report import node_timeline, rates
+from adfs.study.report.convergence_chart import ROWS, make_chart, page_curve
 from adfs.study.report.graph_picture import draw_graph
 from adfs.study.report.node_timeline import Activity, activity_of
-from adfs.study.report.render import Table, formula, render
+from adfs.study.report.render import render
 from adfs.study.run_folder import describe_machine
-from adfs.theory.description import Description, Fact
 
 LONGEST_SETUP = 3.0  # seconds of set-up that a page may spend again, for a timeline
 MOST_SEEDS = 10  # drawn per algorithm
+FEWEST = 100  # rows of a trace, however many runs a page has
 CHEAP = 2e9  # multiplications for a condition number that the run did not need: about a second
 LARGEST_GRAPH = 3_000  # nodes for which eigenvalues and diameter are computed for a page
 
@@ -74,18 +73,14 @@ def train_page(
     True
     """
     activity = _run_activity(problem, result, delays or Delays(tau=result.tau))
-    rows = convergence_chart.rows_per_run(1) // 10
-    columns = convergence_chart.columns_of(result.trace, problem.n_samples, rows)
-    curves = [PageCurve(result.algorithm, columns, result.seed)]
+    n_samples, length = problem.n_samples, len(result.trace)
+    curves = [page_curve(result.algorithm, result.seed, result.trace, n_samples, ROWS // 10)]
     if result.proven_rate is not None:
-        curves.append(convergence_chart.theory_curve(curves[0], result.proven_rate))
-    chart = convergence_chart.make_chart(
-        curves, "iteration", "relative_gap", tol, len(result.trace)
-    )
+        curves.append(curves[0].proven(result.proven_rate))
     idle = None
     if activity is not None and ranks:
         idle = (activity.mean_idle, node_timeline.waiting_share(ranks))
-    fit = rates.fit(columns, "relative_gap")
+    fit = rates.fit(curves[0].columns, "relative_gap")
     binding = getattr(result.parameters, "binding_place", None)
     return render(
         "train.html",
@@ -93,11 +88,10 @@ def train_page(
         gap=certified_text(result.duality_gap, result.duality_gap, result.objective_at_zero),
         tol=tol,
         measures=[(name, value, "") for name, value in (measures or {}).items()],
-        chart=chart,
-        numbers=convergence_chart.trace_table(curves[0]),
+        chart=make_chart(curves, "iteration", "relative_gap", tol, length),
+        curve=curves[0],
         fit=fit,
-        rates=rates.rates_of_run(result, columns, fit, idle),
-        parameters=parameter_facts(result.parameters, result.rule),
+        rates=rates.rates_of_run(result, curves[0].columns, fit, idle),
         activity=activity,
         ranks=ranks,
         rank_timeline=node_timeline.draw_ranks(ranks),
@@ -123,35 +117,6 @@ def _both_pages(problem: Problem, data: str, command: str, binding: Any = None) 
         "graph": draw_graph(topology, binding),
         "computed": {"kappa_b": kappa_b, "gamma": gamma, "diameter": diameter},
     }  # fmt: skip
-
-
-def parameter_facts(parameters: Any, rule: str) -> dict[str, Any]:
-    """A table, a closing sentence and the meaning of letters; or the text of the parameters."""
-    if not hasattr(parameters, "description"):
-        return {"text": str(parameters)}
-    found: Description = parameters.description()
-    table: Table = (
-        found.title,
-        ("parameter", "value", "what it is, and its formula"),
-        [(fact.name, fact.text, fact.what) for fact in found.facts],
-    )
-    has_formulas = any(fact.formula for fact in found.facts)
-    if has_formulas:
-        headers = ("parameter", "value", "formula", "what it is")
-        table = f"Parameters by the rule {rule}", headers, [_row(fact) for fact in found.facts]
-    closing = "".join(part if isinstance(part, str) else number(part) for part in found.closing)
-    closing = closing[:1].upper() + closing[1:]
-    about = {"closing": closing, "symbols": found.symbols}
-    return {"table": table, "has_formulas": has_formulas, **about}
-
-
-def _row(fact: Fact) -> tuple[object, ...]:
-    if isinstance(fact.value, tuple):
-        value = number_range(*fact.value)
-    else:
-        value = "" if fact.value is None else number(fact.value)
-    texts = (fact.formula, fact.meaning or fact.what)
-    return formula(fact.symbol or fact.name), value, *map(formula, texts)
 
 
 def _run_activity(problem: Problem, result: Result, delays: Delays) -> Activity | None:
@@ -222,17 +187,12 @@ def compare_page(
     config = comparison.config
     labels = {label: comparison.runs(label) for label in comparison.labels}
     shown = [run for runs in labels.values() for run in runs[:MOST_SEEDS]]
-    most = convergence_chart.rows_per_run(len(shown))
-    curves = [
-        PageCurve(
-            run.label, convergence_chart.columns_of(run.trace, problem.n_samples, most), run.seed
-        )
-        for run in shown
-    ]
+    most, n_samples = max(FEWEST, ROWS // max(1, len(shown))), problem.n_samples
+    curves = [page_curve(run.label, run.seed, run.trace, n_samples, most) for run in shown]
     chart = None
     if shown:
         longest = max(len(run.trace) for run in shown)
-        chart = convergence_chart.make_chart(curves, axis, "suboptimality", config["tol"], longest)
+        chart = make_chart(curves, axis, "suboptimality", config["tol"], longest)
     delays, model = Delays(**config["delays"]), (config["tau"], config["clock"])
     activities, parameters = {}, {}
     for label, runs in labels.items():
@@ -243,7 +203,7 @@ def compare_page(
         chosen, activities[label] = _again(
             problem, run.algorithm, setting, run.setup_time, n_events
         )
-        parameters[label] = parameter_facts(run.parameters if chosen is None else chosen, run.rule)
+        parameters[label] = (run.parameters if chosen is None else chosen), run.rule
     return render(
         "compare.html",
         comparison=comparison,
@@ -251,10 +211,7 @@ def compare_page(
         titles_of_axes=AXES,
         chart=chart,
         most_seeds=MOST_SEEDS if len(shown) < len(comparison.records) else 0,
-        numbers=[
-            (f"{each.label}, seed {each.seed}", *convergence_chart.trace_table(each))
-            for each in curves
-        ],
+        curves=curves,
         rates=rates.rates_of_contenders(comparison, curves, activities),
         activities=activities,
         parameters=parameters,

@@ -85,7 +85,7 @@ def environment() -> Environment:
     """The templates, with autoescape."""
     found = Environment(
         loader=PackageLoader("adfs.study.report"), autoescape=True, undefined=StrictUndefined,
-        trim_blocks=True, lstrip_blocks=True, finalize=_finalize,
+        trim_blocks=True, lstrip_blocks=True, finalize=_finalize, extensions=["jinja2.ext.do"],
     )  # fmt: skip
     for function in (
         numbers.count, numbers.number, numbers.number_range, numbers.percent, numbers.seconds,
