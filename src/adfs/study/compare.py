@@ -26,19 +26,12 @@ from adfs.solver import RunOptions, run
 from adfs.study import convergence_curves
 from adfs.study.comparison import Comparison, RunRecord, refusal
 from adfs.study.comparison_progress import RunProgress, RunsDisplay, runs_display
-from adfs.study.contenders import (
-    CLOCK_LIMIT_FACTOR,
-    REFERENCE,
-    Contender,
-    choose_contenders,
-    left_out,
-)
+from adfs.study.contenders import CLOCK_LIMIT_FACTOR, REFERENCE, Job, choose_contenders, left_out
 from adfs.study.plots.comparison_plot import AXES
 from adfs.study.run_folder import RunFolder, describe, run_identity
 from adfs.threads import one_blas_thread
 
 WAIT = 0.1  # seconds between looks at runs in threads
-Job = tuple[Contender, int]  # and its seed
 Callback = Callable[[RunProgress], Any]
 
 
@@ -205,17 +198,14 @@ class Runs:
         found: dict[Job, RunRecord | None] = {}
         if first is not None and stopping.clock_limit is None:
             record = found[first] = self.one(first, stopping)
-            stopping = replace(stopping, clock_limit=self._clock_limit(record, stopping.tol))
+            if record is not None:
+                n_samples = self.problem.n_samples
+                curve = convergence_curves.curve(record.trace, "idealized_time", n_samples)
+                needed = convergence_curves.first_reach(curve, stopping.tol)
+                limit = CLOCK_LIMIT_FACTOR * needed if needed else None
+                stopping = replace(stopping, clock_limit=limit)
         found |= self._in_threads([job for job in pending if job not in found], stopping)
         return {job: record for job, record in found.items() if record is not None}, stopping
-
-    def _clock_limit(self, record: RunRecord | None, tol: float) -> float | None:
-        """Several times the clock that the reference needed; None if it did not arrive."""
-        if record is None:
-            return None
-        curve = convergence_curves.curve(record.trace, "idealized_time", self.problem.n_samples)
-        needed = convergence_curves.first_reach(curve, tol)
-        return CLOCK_LIMIT_FACTOR * needed if needed else None
 
     def _in_threads(self, pending: list[Job], stopping: Stopping) -> dict[Job, RunRecord | None]:
         """Compute ``jobs`` at a time; kernels release Python's lock, so threads are enough."""
@@ -238,17 +228,19 @@ class Runs:
     def one(self, job: Job, stopping: Stopping) -> RunRecord | None:
         """The run from the folder, or computed now; None after a signal."""
         contender, seed = job
-        identity = run_identity(self.config, contender, seed, stopping)
+        identity = run_identity(self.config, job, stopping)
         record = None if self.store is None else self.store.load(contender.label, identity)
         if record is None and self.interrupts.received is None:
-            record = self._compute(contender, seed, stopping)
+            record = self._compute(job, stopping)
             if self.store is not None:
                 self.store.save(record, identity)
         if self.display is not None:
             self.display.finish((contender.label, seed))
         return record
 
-    def _compute(self, contender: Contender, seed: int, stopping: Stopping) -> RunRecord:
+    def _compute(self, job: Job, stopping: Stopping) -> RunRecord:
+        contender, seed = job
+
         def evaluated(progress: Progress) -> None:
             of_run = RunProgress(**vars(progress), label=contender.label, seed=seed)
             if self.display is not None:
@@ -257,7 +249,10 @@ class Runs:
                 self.callback(of_run)
 
         def evaluate_every(method: Method) -> EvenCurve:
-            return EvenCurve(_fewest_events(method), stopping.clock_limit)
+            # The method's events, or fewer where it would converge before the first evaluation:
+            # half of what theory needs for half a decade; runs are up to twice as fast as that.
+            events = min(method.shortest, int(HALF_A_DECADE / (2.0 * method.rho)))
+            return EvenCurve(max(1, events), stopping.clock_limit)
 
         setting = self.setting._replace(rule=contender.rule, seed=seed)
         options = RunOptions(evaluate_every=evaluate_every, callbacks=(evaluated,))
@@ -267,11 +262,3 @@ class Runs:
             str(result.parameters), result.setup_time, self.config["jobs"],
             proven_rate=result.proven_rate,
         )  # fmt: skip
-
-
-def _fewest_events(method: Method) -> int:
-    """Between evaluations: the method's, or fewer where it would converge before the first.
-
-    Half of what theory needs for half a decade, since runs are up to twice as fast as that.
-    """
-    return max(1, min(method.shortest, int(HALF_A_DECADE / (2.0 * method.rho))))

@@ -29,6 +29,9 @@ class Contender(NamedTuple):
         return self.algorithm if self.rule == DEFAULT_RULE else f"{self.algorithm}:{self.rule}"
 
 
+Job = tuple[Contender, int]  # a run: with its seed
+
+
 def choose_contenders(
     names: Sequence[str] | None, loss: str, n_features: int = 2, n_ranks: int = 1
 ) -> list[Contender]:

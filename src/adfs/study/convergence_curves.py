@@ -71,12 +71,8 @@ def band(curves: Sequence[Curve], quantiles: Sequence[float]) -> tuple[Vector, N
     """Quantiles of the error over runs, at every place where some run was evaluated.
 
     A run that has ended keeps its last error, and the band ends where the middle run does: beyond
-    that it would tell more about when runs stop than about how they converge.
-
-    Returns
-    -------
-    x : array, shape (k,)
-    errors : array, shape (len(quantiles), k)
+    that it would tell more about when runs stop than about how they converge. Errors have shape
+    (len(quantiles), number of places).
     """
     finite = [part for part in map(_finite_part, curves) if len(part.x)]
     if not finite:

@@ -36,7 +36,7 @@ from adfs.errors import DataError
 from adfs.problem.finite_sum import Problem
 from adfs.storage import digest, json_bytes, json_value, write_whole
 from adfs.study.comparison import Comparison, RunRecord, to_csv
-from adfs.study.contenders import Contender
+from adfs.study.contenders import Contender, Job
 from adfs.study.plots.comparison_plot import AXES, draw_comparison
 from adfs.study.plots.style import figure_images
 
@@ -58,9 +58,20 @@ def describe(
     stopping: Stopping,
 ) -> dict[str, Any]:
     """Everything needed to compute a comparison again, in plain values."""
+    sigma = np.unique(problem.sigma)
     return {
         "format": FORMAT,
-        "problem": describe_problem(problem),
+        "problem": {
+            "loss": problem.loss.name,
+            "n_samples": problem.n_samples,
+            "n_features": problem.n_features,
+            "n_nodes": problem.n_nodes,
+            "storage": "dense" if len(problem.rows) == 1 else "sparse",
+            "graph": problem.topology.name,
+            "n_edges": problem.topology.n_edges,
+            "sigma": float(sigma[0]) if len(sigma) == 1 else problem.sigma.tolist(),
+            "fingerprint": fingerprint(problem),
+        },
         "tau": setting.tau,
         "clock": setting.clock,
         "delays": json_value(asdict(setting.delays)),
@@ -84,22 +95,6 @@ def fingerprint(problem: Problem) -> str:
     return digest(*parts)
 
 
-def describe_problem(problem: Problem) -> dict[str, Any]:
-    """The problem in plain values."""
-    sigma = np.unique(problem.sigma)
-    return {
-        "loss": problem.loss.name,
-        "n_samples": problem.n_samples,
-        "n_features": problem.n_features,
-        "n_nodes": problem.n_nodes,
-        "storage": "dense" if len(problem.rows) == 1 else "sparse",
-        "graph": problem.topology.name,
-        "n_edges": problem.topology.n_edges,
-        "sigma": float(sigma[0]) if len(sigma) == 1 else problem.sigma.tolist(),
-        "fingerprint": fingerprint(problem),
-    }
-
-
 def describe_machine() -> dict[str, Any]:
     """Versions and the machine: without them wall times mean nothing."""
     versions = {"python": platform.python_version(), "adfs": adfs.__version__}
@@ -115,14 +110,12 @@ def describe_machine() -> dict[str, Any]:
     }
 
 
-def run_identity(
-    config: dict[str, Any], contender: Contender, seed: int, stopping: Stopping
-) -> dict[str, Any]:
+def run_identity(config: dict[str, Any], job: Job, stopping: Stopping) -> dict[str, Any]:
     """Everything that a run depends on; limits as they were in force."""
     return {
         "problem": config["problem"]["fingerprint"],
-        **contender._asdict(),
-        "seed": seed,
+        **job[0]._asdict(),
+        "seed": job[1],
         **{name: config[name] for name in ("tau", "clock", "delays")},
         **{name: getattr(stopping, name) for name in LIMITS},
         "adfs": config["versions"]["adfs"],

@@ -35,11 +35,11 @@ class LineStyle(NamedTuple):
 
     def options(self) -> dict[str, Any]:
         """Keyword arguments of ``ax.plot``."""
-        line: dict[str, Any] = {
+        return {
             "label": escape_label(self.name), "color": self.color, "marker": self.marker,
+            "markerfacecolor": "white" if self.hollow else self.color,
             "linewidth": self.width, "linestyle": (0, self.dash) if self.dash else "-",
         }  # fmt: skip
-        return {**line, "markerfacecolor": "white"} if self.hollow else line
 
 
 SOLID: tuple[float, ...] = ()

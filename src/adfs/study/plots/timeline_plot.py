@@ -82,8 +82,17 @@ def _draw_exchanges(ax: Axes, rows: NDArray[np.void]) -> None:
     if all(times.setdefault(row["event"], row["sent"]) == row["sent"] for row in rows):
         _draw_links(ax, rows[rows["node"] < rows["peer"]])
         return
+    from matplotlib.patheffects import withStroke
+
+    arrow = {
+        "arrowstyle": "-|>", "color": INK, "linewidth": 1.1, "shrinkA": 0.0, "shrinkB": 0.0,
+        "path_effects": [withStroke(linewidth=2.6, foreground="white")],
+    }  # fmt: skip
     for row in rows:
-        _draw_arrow(ax, row)
+        down = np.sign(row["node"] - row["peer"])
+        begin = (row["sent"], row["peer"] + down * HALF)
+        end = (row["received"], row["node"] - down * HALF)
+        ax.annotate("", xy=end, xytext=begin, arrowprops=arrow, zorder=4)
 
 
 def _draw_links(ax: Axes, rows: NDArray[np.void]) -> None:
@@ -103,19 +112,6 @@ def _draw_links(ax: Axes, rows: NDArray[np.void]) -> None:
         taken.append((x, top, bottom))
         ax.plot([x, x], [top, bottom], color="white", linewidth=3.2, zorder=4)
         ax.plot([x, x], [top, bottom], color=INK, linewidth=1.3, marker="o", markersize=5, zorder=4)
-
-
-def _draw_arrow(ax: Axes, row: np.void) -> None:
-    from matplotlib.patheffects import withStroke
-
-    down = np.sign(row["node"] - row["peer"])
-    arrow = {
-        "arrowstyle": "-|>", "color": INK, "linewidth": 1.1, "shrinkA": 0.0, "shrinkB": 0.0,
-        "path_effects": [withStroke(linewidth=2.6, foreground="white")],
-    }  # fmt: skip
-    begin = (row["sent"], row["peer"] + down * HALF)
-    end = (row["received"], row["node"] - down * HALF)
-    ax.annotate("", xy=end, xytext=begin, arrowprops=arrow, zorder=4)
 
 
 def _draw_events(ax: Axes, intervals: NDArray[np.void], labels: list[str]) -> None:
