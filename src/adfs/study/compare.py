@@ -120,7 +120,6 @@ def compare(
     kind = (problem.loss.name, problem.n_features)
     contenders = choose_contenders(algorithms, *kind)
     order = [contender.label for contender in contenders]
-    choice("axis", axis, AXES)
     first = whole("seed", seed)
     all_seeds = range(first, first + whole("seeds", seeds, 1))
     usual = Delays(tau=tau)  # refuses a tau that is no time
@@ -131,7 +130,7 @@ def compare(
     config = {
         **describe(problem, setting, contenders, list(all_seeds), stopping),
         "jobs": whole("jobs", jobs, 1),
-        "axis": axis,
+        "axis": choice("axis", axis, AXES),
         "command": command,
     }
     with one_blas_thread():
@@ -172,8 +171,7 @@ def _check_tol(tol: float, optimum: Optimum) -> None:
             f"The optimum of F is {optimum.objective:g}, beyond double precision; scale the "
             "targets or the weights."
         )
-    reason = refusal(tol, relative(optimum.duality_gap, optimum.objective))
-    if reason is not None:
+    if (reason := refusal(tol, relative(optimum.duality_gap, optimum.objective))) is not None:
         raise ParameterError(f"tol={tol:g} is too small: {reason}")
 
 
@@ -201,9 +199,8 @@ class Runs:
             if record is not None:
                 n_samples = self.problem.n_samples
                 curve = convergence_curves.curve(record.trace, "idealized_time", n_samples)
-                needed = convergence_curves.first_reach(curve, stopping.tol)
-                limit = CLOCK_LIMIT_FACTOR * needed if needed else None
-                stopping = replace(stopping, clock_limit=limit)
+                if needed := convergence_curves.first_reach(curve, stopping.tol):
+                    stopping = replace(stopping, clock_limit=CLOCK_LIMIT_FACTOR * needed)
         found |= self._in_threads([job for job in pending if job not in found], stopping)
         return {job: record for job, record in found.items() if record is not None}, stopping
 

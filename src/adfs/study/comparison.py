@@ -133,10 +133,7 @@ class Comparison:
     def times_to(
         self, label: str, accuracy: float, axis: str = "idealized_time"
     ) -> list[float | None]:
-        """Where each seed's suboptimality first falls to ``accuracy``; None where it did not.
-
-        Log-linear between evaluations.
-        """
+        """Where each seed first falls to ``accuracy``, log-linear between evaluations, or None."""
         positive("accuracy", accuracy, "try 1e-6")
         if (reason := self.refusal(accuracy)) is not None:
             raise ParameterError(reason)

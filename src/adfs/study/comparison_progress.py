@@ -84,23 +84,17 @@ class RunsDisplay:
             self._update_total()
 
     def seconds_left(self, now: float) -> float:
-        """Until all runs are over; infinite while a run in progress tells nothing.
-
-        Runs from the folder took no time, so they do not count. The run with most to do may take
-        longer than the mean says.
-        """
+        """Until all runs are over; infinite while a run in progress tells nothing."""
         runs = self._active.values()
+        # Runs from the folder took no time, so they do not count.
         done = self._n_done - self._n_reused + sum(run.share for run in runs)
         share = done / max(1, self._n_runs - self._n_reused)
-        return max(
-            seconds_left(now - self._started, share),
-            *(seconds_left(now - run.started, run.share) for run in runs),
-            0.0,
-        )
+        # The run with most to do may take longer than the mean says.
+        each = (seconds_left(now - run.started, run.share) for run in runs)
+        return max(seconds_left(now - self._started, share), *each, 0.0)
 
     def _update_total(self) -> None:
-        now = time.monotonic()
-        text = f"{self._n_done} of {self._n_runs}"
+        now, text = time.monotonic(), f"{self._n_done} of {self._n_runs}"
         ends = now + self.seconds_left(now)
         self._bars.update(self._total, completed=self._n_done, text=text, ends=ends)
 

@@ -50,8 +50,7 @@ def choose_contenders(
     problem = (loss, n_features, n_ranks)
     if names is None:
         reference_first = sorted(REGISTRY, key=lambda name: (name != REFERENCE, name))
-        every = map(Contender, reference_first)
-        return [contender for contender in every if _refusal(contender, *problem) is None]
+        return [each for each in map(Contender, reference_first) if not _refusal(each, *problem)]
     if isinstance(names, str):
         raise ParameterError(f"algorithms={names!r} must be a list; pass [{names!r}].")
     found: list[Contender] = []

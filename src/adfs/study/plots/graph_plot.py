@@ -80,8 +80,7 @@ def family_of(topology: Topology) -> tuple[str, tuple[int, ...]]:
 
 
 def _lattice(n: int, columns: int) -> Points:
-    row, column = np.divmod(np.arange(n, dtype=float), columns)
-    return np.column_stack([column, row])
+    return np.array([divmod(node, columns)[::-1] for node in range(n)], dtype=np.float64)
 
 
 def _circle(n: int) -> Points:

@@ -141,9 +141,7 @@ def horizontal_line(ax: Axes, y: float, text: str, **options: Any) -> None:
 
 def draw_lines(ax: Axes, start: float, end: float, labels: Sequence[str], most: int) -> None:
     """The frame of a timeline: one grey line per label, of which at most ``most`` are written."""
-    import numpy as np
-
-    ax.hlines(np.arange(len(labels)), start, end, color=GREY, linewidth=1.0, zorder=1)
+    ax.hlines(range(len(labels)), start, end, color=GREY, linewidth=1.0, zorder=1)
     ax.set_ylim(len(labels) - 0.5, -0.5)
     every = -(-len(labels) // most)
     ax.set_yticks(range(0, len(labels), every), labels[::every])

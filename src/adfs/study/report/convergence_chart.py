@@ -139,14 +139,12 @@ def _styles(curves: Sequence[PageCurve]) -> list[dict[str, Any]]:
 
 
 def _run(curve: PageCurve, style: dict[str, Any]) -> dict[str, Any]:
-    columns = {name: _rounded(curve.columns[name]) for name in (*X_AXES, *Y_AXES)}
+    """A run for JSON: numbers to seven digits, None for those that are not finite."""
     about = {"label": visible(curve.label), "seed": curve.seed, "theory": curve.theory}
+    columns = json_value({name: curve.columns[name] for name in (*X_AXES, *Y_AXES)})
+    for name, values in columns.items():
+        columns[name] = [float(f"{v:.7g}") if isinstance(v, float) else v for v in values]
     return {**about, **style, "columns": columns}
-
-
-def _rounded(values: Sequence[Value]) -> list[Value]:
-    """Numbers for JSON, to seven digits; None for those that are not finite."""
-    return [float(f"{v:.7g}") if isinstance(v, float) else v for v in json_value(values)]
 
 
 def draw_chart(

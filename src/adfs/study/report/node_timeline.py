@@ -106,10 +106,9 @@ class Activity:
                 (f"least idle: node {least}", shares[least]),
                 (f"most idle: node {most}", shares[most]),
             ]
-        caption = "How the nodes spend their time, over the first "
         columns = (*NODE_KINDS, "idle_share")
         return (
-            caption + count(self.n_events, self.unit),
+            f"How the nodes spend their time, over the first {count(self.n_events, self.unit)}",
             ("", *NODE_WORDS.values(), "idle"),
             [(name, *(percent(float(row[kind])) for kind in columns)) for name, row in rows],
         )

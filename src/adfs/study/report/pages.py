@@ -104,18 +104,18 @@ def _both_pages(problem: Problem, data: str, command: str, binding: Any = None) 
     """What both pages say of the problem, with numbers that cost little or that the run knows."""
     topology = problem.topology
     is_small = topology.n_nodes <= LARGEST_GRAPH
-    is_cheap = problem.n_samples * problem.n_features**2 <= CHEAP and problem.network.is_whole
-    kappa_b = gamma = diameter = None
-    if problem.loss.smooth and (problem.conditioning.batches_are_known or is_cheap):
-        kappa_b = problem.conditioning.kappa_b()  # takes one eigenvalue per node
-    if is_small or "spectrum" in vars(topology):
-        gamma = topology.spectrum.gamma
-    if is_small and topology.n_nodes > 1:
-        diameter = topology.diameter
+    is_known = problem.loss.smooth and (
+        problem.conditioning.batches_are_known
+        or (problem.n_samples * problem.n_features**2 <= CHEAP and problem.network.is_whole)
+    )
+    computed = {
+        "kappa_b": problem.conditioning.kappa_b() if is_known else None,
+        "gamma": topology.spectrum.gamma if is_small or "spectrum" in vars(topology) else None,
+        "diameter": topology.diameter if is_small and topology.n_nodes > 1 else None,
+    }
     return {
         "problem": problem, "data": data, "command": command, "machine": describe_machine(),
-        "graph": draw_graph(topology, binding),
-        "computed": {"kappa_b": kappa_b, "gamma": gamma, "diameter": diameter},
+        "graph": draw_graph(topology, binding), "computed": computed,
     }  # fmt: skip
 
 

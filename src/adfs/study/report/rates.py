@@ -52,17 +52,13 @@ def fit(columns: Columns, error: str) -> Fit | None:
     if len(used) < 2 or t[used[-1]] <= t[used[0]]:
         return None
     t, s, log_error = t[used], s[used], np.log(errors[used])
-    rate = -math.expm1(_slope(t - t[0], log_error))
-    per_time = _slope(s - s[0], log_error) if s[-1] > s[0] else 0.0
+    rate = -math.expm1(np.polyfit(t - t[0], log_error, 1)[0])
+    per_time = float(np.polyfit(s - s[0], log_error, 1)[0]) if s[-1] > s[0] else 0.0
     later = t > 0
     power = math.nan
     if np.count_nonzero(later) >= 2:
-        power = _slope(np.log(t[later]), log_error[later])
+        power = float(np.polyfit(np.log(t[later]), log_error[later], 1)[0])
     return Fit(rate, -1.0 / per_time if per_time < 0.0 else math.inf, power, len(used))
-
-
-def _slope(x: np.ndarray, y: np.ndarray) -> float:
-    return float(np.polyfit(x, y, 1)[0])
 
 
 def rates_of_run(
