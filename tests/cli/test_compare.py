@@ -24,7 +24,7 @@ NAMES = "adfs:exact,adfs:paper"
 def quick(request, monkeypatch):
     """Pictures take longer than all else here: one test asks for them."""
     if "pictures" not in request.fixturenames:
-        monkeypatch.setattr(folders, "comparison_images", lambda *_: {})
+        monkeypatch.setattr(folders, "figure_images", lambda *_: {})
 
 
 @pytest.fixture

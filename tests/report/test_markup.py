@@ -8,15 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adfs.study.report.render import (
-    Table,
-    environment,
-    formula,
-    render,
-    scripts,
-    styles,
-)
-from support.reports import EVIL, Page
+from adfs.study.report.render import environment, formula, render
+from support.reports import EVIL, Page, make_problem
 
 ANY_TEXT = st.text() | st.sampled_from([EVIL, "</script>", "<!--", "]]>", "\x00", "\ud800", "'\"&"])
 EMBEDDED = '<script type="application/json">{{ data|tojson }}</script>'
@@ -29,8 +22,10 @@ def show(source, **values):
 
 def empty_page():
     """The frame of all pages."""
-    texts = dict.fromkeys(("title", "kicker", "heading", "status", "ending", "proof", "about"), "t")
-    return render("page.html", **texts, tiles=[], titles={}, chart=None)
+    texts = dict.fromkeys(
+        ("title", "kicker", "heading", "status", "ending", "proof", "subject"), "t"
+    )
+    return render("page.html", **texts, problem=make_problem(), tiles=[], titles={}, chart=None)
 
 
 @given(ANY_TEXT)
@@ -78,9 +73,9 @@ def test_a_value_that_was_forgotten_is_an_error():
 
 def test_columns_of_numbers_lean_to_the_right_and_words_do_not():
     draw = environment().get_template("parts.html").module.table
-    page = Page(draw(Table("t", ("name", "value"), [("a", "1.5"), ("b", "not finite")])))
+    page = Page(draw("t", ("name", "value"), [("a", "1.5"), ("b", "not finite")]))
     assert [each[1].get("class") for each in page.all("td")] == ["n", "n"]
-    page = Page(draw(Table("t", ("name", "value"), [("a", "1.5"), ("b", "words")])))
+    page = Page(draw("t", ("name", "value"), [("a", "1.5"), ("b", "words")]))
     assert "n" not in [each[1].get("class") for each in page.all("td")]
 
 
@@ -104,6 +99,8 @@ def test_no_element_of_the_page_points_outside_and_no_style_hides_in_attributes(
 
 
 def test_the_licence_of_the_chart_library_travels_with_it():
-    assert "Permission is hereby granted" in scripts()
-    assert "</script" not in scripts().lower()
-    assert "</style" not in styles().lower()
+    text = empty_page()
+    (script,) = [each for each in Page(text).all("script") if "type" not in each[1]]
+    assert "Permission is hereby granted" in "".join(script[2])
+    assert text.lower().count("</script") == 2
+    assert text.lower().count("</style") == 1

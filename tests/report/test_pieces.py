@@ -12,7 +12,6 @@ from adfs.engine.trace import Trace
 from adfs.schedule.delays import Delays
 from adfs.study.plots.graph_plot import positions
 from adfs.study.report import convergence_chart, node_timeline, pages, rates
-from adfs.study.report.facts import parameter_facts
 from adfs.study.report.graph_picture import MOST_NODES, draw_graph
 from adfs.study.report.render import environment
 from adfs.theory.description import BindingPlace
@@ -33,7 +32,13 @@ def graph(topology, binding=None):
 
 
 def parameters(chosen, rule):
-    return part("parameters", parameter_facts(chosen, rule))
+    return part("parameters", chosen, rule)
+
+
+def activity(method, n_events):
+    return node_timeline.activity_of(
+        method.source, method.clock.copy(), method.parameters, n_events
+    )
 
 
 @pytest.mark.parametrize("name", FAMILIES)
@@ -118,7 +123,7 @@ def test_shares_of_time_are_those_of_the_clock(name, clock):
     problem = make_problem(6, graph="ring", n_samples=50)
     delays = Delays(tau=3.0, speed=(1.0, 2.0, 1.0, 1.0, 4.0, 1.0))
     method = get_algorithm(name)(problem, MethodSetting("tuned", 3.0, clock, delays, 1))
-    found = node_timeline.method_activity(method, 200)
+    found = activity(method, 200)
     whole = method.clock.copy()
     whole.advance(method.source.draw(0, found.n_events))
     busy = found.shares["compute"] + found.shares["communicate"]
@@ -135,7 +140,7 @@ def test_a_node_does_one_thing_at_a_time(name):
     method = get_algorithm(name)(
         problem, MethodSetting("tuned", 3.0, "nonblocking", Delays(tau=3.0), 1)
     )
-    window, end = node_timeline.method_activity(method, 200).window()
+    window, end = activity(method, 200).window()
     assert window["end"].max() == end
     for node in range(6):
         mine = window[window["node"] == node]
@@ -146,13 +151,13 @@ def test_a_node_does_one_thing_at_a_time(name):
 @pytest.mark.parametrize("schedule", ["shared", "poisson"])
 def test_the_timeline_is_of_the_events_that_were_run(schedule):
     problem = make_problem(4)
-    result = adfs.solve(problem, tol=1e-4, seed=3, schedule=schedule)
+    result = adfs.solve(problem, tol=1e-12, max_iter=500, seed=3, schedule=schedule)
     chosen = result.parameters
-    found = node_timeline.law_activity(chosen, 3, schedule, Delays(tau=5.0), "nonblocking", 500)
+    found = pages._run_activity(problem, result, Delays(tau=5.0))
     source = get_algorithm("adfs")(
         problem, MethodSetting(chosen, 5.0, "nonblocking", Delays(tau=5.0), 3, schedule)
     ).source
-    local = source.draw(0, 500).which >= problem.topology.n_edges
+    local = source.draw(0, result.iterations).which >= problem.topology.n_edges
     assert found.n_events == len(local)
     assert np.count_nonzero(found.table["kind"] == 0) == np.count_nonzero(local)
 
@@ -160,8 +165,11 @@ def test_the_timeline_is_of_the_events_that_were_run(schedule):
 def test_a_law_of_events_has_the_timeline_of_its_method():
     problem, delays = make_problem(6, graph="ring"), Delays(tau=3.0)
     method = get_algorithm("esdacd")(problem, MethodSetting("tuned", 3.0, "rendezvous", delays, 1))
-    found = node_timeline.law_activity(method.parameters, 1, "shared", delays, "rendezvous", 100)
-    assert (found.table == node_timeline.method_activity(method, 100).table).all()
+    result = adfs.solve(
+        problem, "esdacd", tau=3.0, clock="rendezvous", seed=1, tol=1e-12, max_iter=100
+    )
+    found = pages._run_activity(problem, result, delays)
+    assert (found.table == activity(method, 100).table).all()
 
 
 @pytest.mark.parametrize(("name", "known"), [("adfs", True), ("esdacd", True), ("dsba", False)])
@@ -177,14 +185,14 @@ def test_one_by_one_durations_that_are_random_are_not_guessed():
     problem = make_problem(4)
     delays = Delays(tau=3.0, law="exponential")
     method = get_algorithm("esdacd")(problem, MethodSetting("tuned", 3.0, "nonblocking", delays, 0))
-    assert node_timeline.method_activity(method, 50) is None
+    assert activity(method, 50) is None
 
 
 def test_thinning_keeps_both_ends_and_the_number_of_rows():
     trace = Trace()
     for k in range(5_000):
         trace.append(iteration=k, n_prox=k, n_grad=0, objective=-2.0, duality_gap=1.0 / (1 + k))
-    columns = convergence_chart.columns_of(trace, 100, 300)
+    columns = convergence_chart.page_curve("adfs", 0, trace, 100, 300).columns
     assert len(columns["iteration"]) == 300
     assert (columns["iteration"][0], columns["iteration"][-1]) == (0, 4_999)
     assert columns["relative_gap"][-1] == pytest.approx(1 / 5_000 / 2.0)
@@ -241,8 +249,8 @@ def test_too_few_evaluations_have_no_rate(errors):
 
 def test_the_dotted_line_falls_by_the_proven_factor():
     result = adfs.solve(make_problem(4), tol=1e-6, evaluate_every=500)
-    run = convergence_chart.PageCurve("adfs", convergence_chart.columns_of(result.trace, 80))
-    line = convergence_chart.theory_curve(run, result.rho)
+    run = convergence_chart.page_curve("adfs", 0, result.trace, 80)
+    line = run.proven(result.rho)
     gaps = line.columns["relative_gap"]
     assert gaps[0] == run.columns["relative_gap"][0]
     assert gaps[3] / gaps[2] == pytest.approx((1.0 - result.rho) ** 500)

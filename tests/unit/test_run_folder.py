@@ -46,7 +46,7 @@ def pictures():
 def quick(request, monkeypatch):
     if "pictures" not in request.fixturenames:
         monkeypatch.setattr(
-            folders, "comparison_images", lambda *_: dict.fromkeys(("png", "pdf"), b"picture")
+            folders, "figure_images", lambda *_: dict.fromkeys(("png", "pdf"), b"picture")
         )
 
 
@@ -402,8 +402,8 @@ def test_a_trace_comes_back_to_the_bit(tmp_path):
     assert found.trace.to_dict() == trace.to_dict()
     assert (found.status, found.parameters, found.setup_time) == ("diverged", "text", 0.25)
     assert store.load("a:b", {"seed": 4}) is None
-    store.save(RunRecord("a:b", "a", "b", 3, "interrupted", trace, "text", 0.25), identity)
-    assert store.load("a:b", identity) is None  # not finished, wherever it came from
+    store.save(RunRecord("a:b", "a", "b", 4, "interrupted", trace, "text", 0.25), {"seed": 4})
+    assert store.load("a:b", {"seed": 4}) is None  # not finished
 
 
 def test_no_matplotlib_means_no_picture_and_no_failure(

@@ -5,9 +5,9 @@ import os
 import signal
 import warnings
 from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from adfs.algorithms.base import Method, MethodSetting
@@ -25,19 +25,12 @@ from adfs.solver import RunOptions, run
 from adfs.study import convergence_curves
 from adfs.study.comparison import Comparison, RunRecord, refusal
 from adfs.study.comparison_progress import RunProgress, RunsDisplay, runs_display
-from adfs.study.contenders import (
-    CLOCK_LIMIT_FACTOR,
-    REFERENCE,
-    Contender,
-    choose_contenders,
-    left_out,
-)
+from adfs.study.contenders import CLOCK_LIMIT_FACTOR, REFERENCE, Job, choose_contenders, left_out
 from adfs.study.plots.comparison_plot import AXES
-from adfs.study.run_folder import FINISHED, RunFolder, describe, run_identity, unwritten
+from adfs.study.run_folder import RunFolder, describe, run_identity
 from adfs.threads import one_blas_thread
 
 WAIT = 0.1  # seconds between looks at runs in threads
-Job = tuple[Contender, int]  # and its seed
 Callback = Callable[[RunProgress], Any]
 
 
@@ -121,20 +114,22 @@ def compare(
             "mpi` under mpiexec, call adfs.solve for each algorithm, or make the problem with "
             "engine='local'."
         )
-    time_limit, clock_limit = (
-        None if limit is None else float(limit) for limit in (time_limit, clock_limit)
-    )
+    time_limit, clock_limit = (None if t is None else float(t) for t in (time_limit, clock_limit))
     stopping = Stopping(float(tol), max_iter, time_limit, clock_limit, "suboptimality")
     kind = (problem.loss.name, problem.n_features)
     contenders = choose_contenders(algorithms, *kind)
-    choice("axis", axis, AXES)
+    order = [contender.label for contender in contenders]
     first = whole("seed", seed)
     all_seeds = range(first, first + whole("seeds", seeds, 1))
-    setting = _setting(problem, tau, clock, delays)
+    usual = Delays(tau=tau)  # refuses a tau that is no time
+    setting = MethodSetting(
+        tau=float(tau), clock=choice("clock", clock, CLOCKS), delays=delays or usual
+    )
+    setting.delays.nominal(problem.topology.n_edges, problem.n_nodes)  # refuses too many or few
     config = {
         **describe(problem, setting, contenders, list(all_seeds), stopping),
         "jobs": whole("jobs", jobs, 1),
-        "axis": axis,
+        "axis": choice("axis", axis, AXES),
         "command": command,
     }
     with one_blas_thread():
@@ -147,34 +142,26 @@ def compare(
         active = Interrupts(signals) if interrupts is None else nullcontext(interrupts)
         with active as received, runs_display(progress, len(pending)) as display:
             runs = Runs(problem, setting, config, store, received, display, callback)
-            records, stopping = runs.all(pending, stopping, jobs)
-    order = [contender.label for contender in contenders]
+            records, stopping = runs.all(pending, stopping)
     cut = len(records) < len(pending) or any(r.status == "interrupted" for r in records.values())
     comparison = Comparison(
         config,
         optimum.objective,
         optimum.duality_gap,
-        sorted(records.values(), key=lambda record: (order.index(record.label), record.seed)),
+        sorted(records.values(), key=lambda run: (order.index(run.label), run.seed)),
         interrupted=cut,
         clock_limit=stopping.clock_limit,
         signal=received.received if cut else None,
         left_out=left_out(contenders, *kind) if algorithms is None else {},
         objective_at_zero=objective_at_zero(problem),
     )
-    failures = list(runs.failures)
-    if store is not None and records:  # what an earlier comparison left stays otherwise
-        failures += store.finish(comparison, axis)
-    for failure in failures:
+    if store is None:
+        return comparison
+    if records:  # what an earlier comparison left stays otherwise
+        store.finish(comparison, axis)
+    for failure in store.failures:
         warnings.warn(failure, UnsavedWarning, stacklevel=2)
-    return replace(comparison, failures=tuple(failures))
-
-
-def _setting(problem: Problem, tau: float, clock: str, delays: Delays | None) -> MethodSetting:
-    """The time model, checked against the network."""
-    usual = Delays(tau=tau)  # refuses a tau that is no time
-    choice("clock", clock, CLOCKS)
-    (delays or usual).nominal(problem.topology.n_edges, problem.n_nodes)
-    return MethodSetting(tau=float(tau), clock=clock, delays=delays or usual)
+    return replace(comparison, failures=tuple(store.failures))
 
 
 def _check_tol(tol: float, optimum: Optimum) -> None:
@@ -183,8 +170,7 @@ def _check_tol(tol: float, optimum: Optimum) -> None:
             f"The optimum of F is {optimum.objective:g}, beyond double precision; scale the "
             "targets or the weights."
         )
-    reason = refusal(tol, relative(optimum.duality_gap, optimum.objective))
-    if reason is not None:
+    if (reason := refusal(tol, relative(optimum.duality_gap, optimum.objective))) is not None:
         raise ParameterError(f"tol={tol:g} is too small: {reason}")
 
 
@@ -199,11 +185,8 @@ class Runs:
     interrupts: Interrupts
     display: RunsDisplay | None
     callback: Callback | None
-    failures: list[str] = field(default_factory=list)
 
-    def all(
-        self, pending: list[Job], stopping: Stopping, jobs: int
-    ) -> tuple[dict[Job, RunRecord], Stopping]:
+    def all(self, pending: list[Job], stopping: Stopping) -> tuple[dict[Job, RunRecord], Stopping]:
         """Records of all runs that started, and the limits in force.
 
         Without a clock limit, the first run of the reference sets it for all others.
@@ -212,64 +195,48 @@ class Runs:
         found: dict[Job, RunRecord | None] = {}
         if first is not None and stopping.clock_limit is None:
             record = found[first] = self.one(first, stopping)
-            stopping = replace(stopping, clock_limit=self._clock_limit(record, stopping.tol))
-        rest = [job for job in pending if job not in found]
-        found.update(self._in_threads(rest, stopping, jobs))
+            if record is not None:
+                n_samples = self.problem.n_samples
+                curve = convergence_curves.curve(record.trace, "idealized_time", n_samples)
+                if needed := convergence_curves.first_reach(curve, stopping.tol):
+                    stopping = replace(stopping, clock_limit=CLOCK_LIMIT_FACTOR * needed)
+        found |= self._in_threads([job for job in pending if job not in found], stopping)
         return {job: record for job, record in found.items() if record is not None}, stopping
 
-    def _clock_limit(self, record: RunRecord | None, tol: float) -> float | None:
-        """Several times the clock that the reference needed; None if it did not arrive."""
-        if record is None:
-            return None
-        curve = convergence_curves.curve(record.trace, "idealized_time", self.problem.n_samples)
-        needed = convergence_curves.first_reach(curve, tol)
-        return CLOCK_LIMIT_FACTOR * needed if needed else None
-
-    def _in_threads(
-        self, pending: list[Job], stopping: Stopping, jobs: int
-    ) -> dict[Job, RunRecord | None]:
+    def _in_threads(self, pending: list[Job], stopping: Stopping) -> dict[Job, RunRecord | None]:
         """Compute ``jobs`` at a time; kernels release Python's lock, so threads are enough."""
-        if jobs == 1:  # in this thread, where a debugger and a profiler see them
+        if self.config["jobs"] == 1:  # in this thread, where a debugger and a profiler see them
             return {job: self.one(job, stopping) for job in pending}
-        with ThreadPoolExecutor(jobs) as pool:
+        with ThreadPoolExecutor(self.config["jobs"]) as pool:
             futures = {job: pool.submit(self.one, job, stopping) for job in pending}
+            waiting = set(futures.values())
             try:
-                self._wait(list(futures.values()))
-            except BaseException:  # a second signal
-                self._stop()
+                while waiting:  # Python handles a signal only when this thread wakes
+                    done, waiting = wait(waiting, WAIT, FIRST_EXCEPTION)
+                    for future in done:
+                        future.result()
+            except BaseException:  # of a run, or a second signal
+                # Runs in progress end at their next evaluation, and no other one starts.
+                self.interrupts.received = self.interrupts.received or signal.SIGTERM
                 raise
             return {job: future.result() for job, future in futures.items()}
-
-    def _wait(self, futures: list[Future[RunRecord | None]]) -> None:
-        """Until all are done or one has failed.
-
-        Python handles a signal only when this thread wakes, so it sleeps briefly.
-        """
-        waiting = set(futures)
-        while waiting:
-            done, waiting = wait(futures, WAIT, FIRST_EXCEPTION)
-            if any(each.exception() for each in done):
-                self._stop()
-                return
-
-    def _stop(self) -> None:
-        """Runs in progress end at their next evaluation, and no other one starts."""
-        if self.interrupts.received is None:
-            self.interrupts.received = signal.SIGTERM
 
     def one(self, job: Job, stopping: Stopping) -> RunRecord | None:
         """The run from the folder, or computed now; None after a signal."""
         contender, seed = job
-        identity = run_identity(self.config, contender, seed, stopping)
+        identity = run_identity(self.config, job, stopping)
         record = None if self.store is None else self.store.load(contender.label, identity)
         if record is None and self.interrupts.received is None:
-            record = self._compute(contender, seed, stopping)
-            self._keep(record, identity)
+            record = self._compute(job, stopping)
+            if self.store is not None:
+                self.store.save(record, identity)
         if self.display is not None:
             self.display.finish((contender.label, seed))
         return record
 
-    def _compute(self, contender: Contender, seed: int, stopping: Stopping) -> RunRecord:
+    def _compute(self, job: Job, stopping: Stopping) -> RunRecord:
+        contender, seed = job
+
         def evaluated(progress: Progress) -> None:
             of_run = RunProgress(**vars(progress), label=contender.label, seed=seed)
             if self.display is not None:
@@ -278,30 +245,16 @@ class Runs:
                 self.callback(of_run)
 
         def evaluate_every(method: Method) -> EvenCurve:
-            return EvenCurve(_fewest_events(method), stopping.clock_limit)
+            # The method's events, or fewer where it would converge before the first evaluation:
+            # half of what theory needs for half a decade; runs are up to twice as fast as that.
+            events = min(method.shortest, int(HALF_A_DECADE / (2.0 * method.rho)))
+            return EvenCurve(max(1, events), stopping.clock_limit)
 
         setting = self.setting._replace(rule=contender.rule, seed=seed)
         options = RunOptions(evaluate_every=evaluate_every, callbacks=(evaluated,))
         result = run(self.problem, contender.algorithm, setting, stopping, options, self.interrupts)
         return RunRecord(
-            contender.label, contender.algorithm, contender.rule, seed, result.status,
-            result.trace, str(result.parameters), result.setup_time, self.config["jobs"],
+            contender.label, *contender, seed, result.status, result.trace,
+            str(result.parameters), result.setup_time, self.config["jobs"],
             proven_rate=result.proven_rate,
         )  # fmt: skip
-
-    def _keep(self, record: RunRecord, identity: dict[str, Any]) -> None:
-        """Save a finished run; a full disk must not cost the result, which is still in memory."""
-        if self.store is None or record.status not in FINISHED:
-            return
-        try:
-            self.store.save(record, identity)
-        except OSError as error:
-            self.failures.append(unwritten(self.store.place(record.label, identity), error))
-
-
-def _fewest_events(method: Method) -> int:
-    """Between evaluations: the method's, or fewer where it would converge before the first.
-
-    Half of what theory needs for half a decade, since runs are up to twice as fast as that.
-    """
-    return max(1, min(method.shortest, int(HALF_A_DECADE / (2.0 * method.rho))))

@@ -17,7 +17,7 @@ from adfs.problem.certificate import certified_text, relative
 from adfs.storage import csv_bytes, json_value
 from adfs.study import convergence_curves
 from adfs.study.contenders import CLOCK_LIMIT_FACTOR, REFERENCE
-from adfs.study.numbers import number
+from adfs.study.numbers import count, number
 from adfs.study.plots.comparison_plot import AXES
 from adfs.study.text_tables import aligned
 
@@ -128,23 +128,17 @@ class Comparison:
     def curves(self, label: str, axis: str = "idealized_time") -> list[convergence_curves.Curve]:
         """Suboptimality against an axis, one curve per seed."""
         n_samples = self.config["problem"]["n_samples"]
-        return [
-            convergence_curves.curve(record.trace, axis, n_samples) for record in self.runs(label)
-        ]
+        return [convergence_curves.curve(run.trace, axis, n_samples) for run in self.runs(label)]
 
     def times_to(
         self, label: str, accuracy: float, axis: str = "idealized_time"
     ) -> list[float | None]:
-        """Where each seed's suboptimality first falls to ``accuracy``; None where it did not.
-
-        Log-linear between evaluations.
-        """
+        """Where each seed first falls to ``accuracy``, log-linear between evaluations, or None."""
         positive("accuracy", accuracy, "try 1e-6")
         if (reason := self.refusal(accuracy)) is not None:
             raise ParameterError(reason)
-        return [
-            convergence_curves.first_reach(curve, accuracy) for curve in self.curves(label, axis)
-        ]
+        curves = self.curves(label, axis)
+        return [convergence_curves.first_reach(curve, accuracy) for curve in curves]
 
     def time_to(self, label: str, accuracy: float, axis: str = "idealized_time") -> float | None:
         """Median of `times_to` over seeds; None unless more than half arrived."""
@@ -172,11 +166,8 @@ class Comparison:
         return str(self.table())
 
     def __repr__(self) -> str:
-        seeds = len({record.seed for record in self.records})
-        return (
-            f"Comparison({', '.join(self.labels)}; {seeds} seed{'s' * (seeds != 1)}, "
-            f"optimum={self.optimum:.10g})"
-        )
+        seeds = count(len({record.seed for record in self.records}), "seed")
+        return f"Comparison({', '.join(self.labels)}; {seeds}, optimum={self.optimum:.10g})"
 
     def _repr_html_(self) -> str:
         table = self.table()
@@ -200,18 +191,10 @@ class Comparison:
 
     def to_dict(self) -> dict[str, Any]:
         """All of it but the curves, ready for JSON; what is not known is None."""
-        found: dict[str, Any] = json_value(
-            {
-                "optimum": self.optimum,
-                "optimum_gap": self.optimum_gap,
-                "interrupted": self.interrupted,
-                "clock_limit": self.clock_limit,
-                "left_out": self.left_out,
-                "tables": {axis: self.table(axis=axis).to_dict() for axis in AXES},
-                "runs": self._run_values(),
-            }
-        )
-        return found
+        names = ("optimum", "optimum_gap", "interrupted", "clock_limit", "left_out")
+        tables = {axis: self.table(axis=axis).to_dict() for axis in AXES}
+        values = {name: getattr(self, name) for name in names}
+        return dict(json_value({**values, "tables": tables, "runs": self._run_values()}))
 
 
 def refusal(accuracy: float, relative_gap: float) -> str | None:
@@ -249,23 +232,49 @@ class AccuracyTable(list[AccuracyRow]):
 
     def __init__(self, comparison: Comparison, accuracies: Sequence[float], axis: str) -> None:
         self.accuracies, self.axis = tuple(accuracies), axis
-        super().__init__(_row(comparison, label, accuracies, axis) for label in comparison.labels)
-        self.notes = tuple(_notes(comparison, self))
+        self.title = f"{AXES[axis]}, until the suboptimality is"
+        self.headers = ["algorithm", *(f"{accuracy:.0e}" for accuracy in accuracies), "status"]
+        super().__init__(self._row(comparison, label) for label in comparison.labels)
+        self.texts = [[row.label, *(cell.text for cell in row.cells), row.status] for row in self]
+        self.notes = tuple(self._notes(comparison))
 
-    @property
-    def headers(self) -> list[str]:
-        """Of the columns."""
-        return ["algorithm", *(f"{accuracy:.0e}" for accuracy in self.accuracies), "status"]
+    def _row(self, comparison: Comparison, label: str) -> AccuracyRow:
+        statuses = [run.status for run in comparison.runs(label)]
+        counts, one = Counter(statuses).most_common(), len(statuses) == 1
+        status = ", ".join(name if one else f"{k} {name}" for name, k in counts)
+        end = comparison.end_of(label, self.axis)
 
-    @property
-    def texts(self) -> list[list[str]]:
-        """The rows as they are printed."""
-        return [[row.label, *(cell.text for cell in row.cells), row.status] for row in self]
+        def cell(accuracy: float) -> Cell:
+            if comparison.refusal(accuracy) is not None:
+                return Cell(None, NOT_MEASURABLE)
+            value = comparison.time_to(label, accuracy, self.axis)
+            if value is not None:
+                return Cell(value, number(value))
+            if 2 * statuses.count("diverged") >= len(statuses):
+                return Cell(None, "diverged")
+            if accuracy < comparison.config["tol"] and set(statuses) == {"converged"}:
+                return Cell(None, NOT_TRIED)
+            return Cell(None, f"> {number(end)}")
 
-    @property
-    def title(self) -> str:
-        """What the numbers are."""
-        return f"{AXES[self.axis]}, until the suboptimality is"
+        return AccuracyRow(label, tuple(map(cell, self.accuracies)), status, end)
+
+    def _notes(self, comparison: Comparison) -> Iterable[str]:
+        """What cells mean; the certificate, the seeds, the clock limit, and algorithms left out."""
+        config = comparison.config
+        reasons = filter(None, map(comparison.refusal, self.accuracies))
+        yield from [f"n/a: {reason}" for reason in reasons][:1]
+        if any(NOT_TRIED in row for row in self.texts):
+            yield f"-: not tried, runs stop at tol={config['tol']:g}"
+        if self.axis == "wall_time" and any(record.jobs > 1 for record in comparison.records):
+            yield "wall times are not clean: several runs shared the machine (jobs > 1)"
+        yield f"F* = {comparison.optimum:.12g}, certified: relative gap {comparison.gap_text}"
+        if len(config["seeds"]) > 1:
+            yield f"medians of {len(config['seeds'])} seeds"
+        if comparison.clock_limit is not None:
+            why = f"{CLOCK_LIMIT_FACTOR:g} times what {REFERENCE} needed for tol"
+            why = why if config["clock_limit"] is None else "as given"
+            yield f"limit of a run: idealized time {number(comparison.clock_limit)}, {why}"
+        yield from (f"{name} left out: {reason}" for name, reason in comparison.left_out.items())
 
     def __str__(self) -> str:
         columns = aligned(self.headers, self.texts, range(1, len(self.accuracies) + 1))
@@ -284,48 +293,6 @@ class AccuracyTable(list[AccuracyRow]):
             }
             for row in self
         ]
-
-
-def _row(comparison: Comparison, label: str, accuracies: Sequence[float], axis: str) -> AccuracyRow:
-    runs = comparison.runs(label)
-    counts = Counter(run.status for run in runs).most_common()
-    status = ", ".join(name if len(runs) == 1 else f"{k} {name}" for name, k in counts)
-    cells = tuple(_cell(comparison, label, accuracy, axis) for accuracy in accuracies)
-    return AccuracyRow(label, cells, status, comparison.end_of(label, axis))
-
-
-def _cell(comparison: Comparison, label: str, accuracy: float, axis: str) -> Cell:
-    if comparison.refusal(accuracy) is not None:
-        return Cell(None, NOT_MEASURABLE)
-    value = comparison.time_to(label, accuracy, axis)
-    if value is not None:
-        return Cell(value, number(value))
-    statuses = [run.status for run in comparison.runs(label)]
-    if 2 * statuses.count("diverged") >= len(statuses):
-        return Cell(None, "diverged")
-    if accuracy < comparison.config["tol"] and set(statuses) == {"converged"}:
-        return Cell(None, NOT_TRIED)
-    return Cell(None, f"> {number(comparison.end_of(label, axis))}")
-
-
-def _notes(comparison: Comparison, table: AccuracyTable) -> Iterable[str]:
-    """What cells mean; the certificate, the seeds, the clock limit, and algorithms left out."""
-    reasons = filter(None, map(comparison.refusal, table.accuracies))
-    yield from [f"n/a: {reason}" for reason in reasons][:1]
-    if NOT_TRIED in {cell.text for row in table for cell in row.cells}:
-        yield f"-: not tried, runs stop at tol={comparison.config['tol']:g}"
-    if table.axis == "wall_time" and any(record.jobs > 1 for record in comparison.records):
-        yield "wall times are not clean: several runs shared the machine (jobs > 1)"
-    yield f"F* = {comparison.optimum:.12g}, certified: relative gap {comparison.gap_text}"
-    n_seeds = len(comparison.config["seeds"])
-    if n_seeds > 1:
-        yield f"medians of {n_seeds} seeds"
-    if comparison.clock_limit is not None:
-        why = f"{CLOCK_LIMIT_FACTOR:g} times what {REFERENCE} needed for tol"
-        if comparison.config["clock_limit"] is not None:
-            why = "as given"
-        yield f"limit of a run: idealized time {number(comparison.clock_limit)}, {why}"
-    yield from (f"{name} left out: {reason}" for name, reason in comparison.left_out.items())
 
 
 def to_csv(tables: Sequence[AccuracyTable]) -> bytes:

@@ -30,13 +30,12 @@ def share_done(progress: Progress, first: float, stopping: Stopping) -> float:
     if error is not None and math.isfinite(error) and first > stopping.tol:
         fallen = math.log(first / max(error, stopping.tol))
         shares.append(fallen / math.log(first / stopping.tol))
-    for used, limit in (
+    used_of_limits = (
         (progress.idealized_time, stopping.clock_limit),
         (progress.wall_time, stopping.time_limit),
-        (float(progress.iteration), stopping.max_iter),
-    ):
-        if limit:
-            shares.append(used / limit)
+        (progress.iteration, stopping.max_iter),
+    )
+    shares += [used / limit for used, limit in used_of_limits if limit]
     return min(1.0, max(shares))
 
 
@@ -85,23 +84,17 @@ class RunsDisplay:
             self._update_total()
 
     def seconds_left(self, now: float) -> float:
-        """Until all runs are over; infinite while a run in progress tells nothing.
-
-        Runs from the folder took no time, so they do not count. The run with most to do may take
-        longer than the mean says.
-        """
+        """Until all runs are over; infinite while a run in progress tells nothing."""
         runs = self._active.values()
+        # Runs from the folder took no time, so they do not count.
         done = self._n_done - self._n_reused + sum(run.share for run in runs)
         share = done / max(1, self._n_runs - self._n_reused)
-        return max(
-            seconds_left(now - self._started, share),
-            *(seconds_left(now - run.started, run.share) for run in runs),
-            0.0,
-        )
+        # The run with most to do may take longer than the mean says.
+        each = (seconds_left(now - run.started, run.share) for run in runs)
+        return max(seconds_left(now - self._started, share), *each, 0.0)
 
     def _update_total(self) -> None:
-        now = time.monotonic()
-        text = f"{self._n_done} of {self._n_runs}"
+        now, text = time.monotonic(), f"{self._n_done} of {self._n_runs}"
         ends = now + self.seconds_left(now)
         self._bars.update(self._total, completed=self._n_done, text=text, ends=ends)
 

@@ -29,6 +29,9 @@ class Contender(NamedTuple):
         return self.algorithm if self.rule == DEFAULT_RULE else f"{self.algorithm}:{self.rule}"
 
 
+Job = tuple[Contender, int]  # a run: with its seed
+
+
 def choose_contenders(
     names: Sequence[str] | None, loss: str, n_features: int = 2, n_ranks: int = 1
 ) -> list[Contender]:
@@ -47,23 +50,31 @@ def choose_contenders(
     problem = (loss, n_features, n_ranks)
     if names is None:
         reference_first = sorted(REGISTRY, key=lambda name: (name != REFERENCE, name))
-        every = [Contender(name) for name in reference_first]
-        return [contender for contender in every if _refusal(contender, *problem) is None]
+        return [each for each in map(Contender, reference_first) if not _refusal(each, *problem)]
     if isinstance(names, str):
         raise ParameterError(f"algorithms={names!r} must be a list; pass [{names!r}].")
-    found = [_read(name) for name in names]
-    if not found:
-        raise ParameterError(
-            f"algorithms is empty, so there is nothing to compare; choose from {_known()}."
-        )
-    for k, contender in enumerate(found):
-        if contender in found[:k]:
+    found: list[Contender] = []
+    known = ", ".join(sorted(REGISTRY))
+    for name in names:
+        algorithm, colon, rule = str(name).partition(":")
+        if algorithm not in REGISTRY:
+            raise ParameterError(
+                f"Algorithm {algorithm!r} is not known; choose from {known}, each with a rule if "
+                "you like, as in 'adfs:exact'."
+            )
+        contender = Contender(algorithm, rule if colon else DEFAULT_RULE)
+        if contender in found:
             raise ParameterError(
                 f"{contender.label!r} is named twice in algorithms; name it once, or give "
                 "different rules as in 'adfs:exact'."
             )
         if (reason := _refusal(contender, *problem)) is not None:
             raise ParameterError(f"{contender.label}: {reason}")
+        found.append(contender)
+    if not found:
+        raise ParameterError(
+            f"algorithms is empty, so there is nothing to compare; choose from {known}."
+        )
     return found
 
 
@@ -82,20 +93,6 @@ which sums vectors."
     others = sorted(set(REGISTRY) - {contender.algorithm for contender in contenders})
     reasons = {name: _refusal(Contender(name), loss, n_features, n_ranks) for name in others}
     return {name: reason for name, reason in reasons.items() if reason is not None}
-
-
-def _read(name: str) -> Contender:
-    algorithm, colon, rule = str(name).partition(":")
-    if algorithm not in REGISTRY:
-        raise ParameterError(
-            f"Algorithm {algorithm!r} is not known; choose from {_known()}, each with a rule if "
-            "you like, as in 'adfs:exact'."
-        )
-    return Contender(algorithm, rule if colon else DEFAULT_RULE)
-
-
-def _known() -> str:
-    return ", ".join(sorted(REGISTRY))
 
 
 def _refusal(contender: Contender, loss: str, n_features: int, n_ranks: int) -> str | None:

@@ -37,7 +37,7 @@ def curve(trace: Trace, axis: str, n_samples: int) -> Curve:
 
 
 def _column(trace: Trace, name: str) -> Vector:
-    return np.array([np.nan if value is None else value for value in trace[name]], dtype=float)
+    return np.array(trace[name], dtype=float)  # NaN where it is not known
 
 
 def first_reach(curve: Curve, accuracy: float) -> float | None:
@@ -71,12 +71,8 @@ def band(curves: Sequence[Curve], quantiles: Sequence[float]) -> tuple[Vector, N
     """Quantiles of the error over runs, at every place where some run was evaluated.
 
     A run that has ended keeps its last error, and the band ends where the middle run does: beyond
-    that it would tell more about when runs stop than about how they converge.
-
-    Returns
-    -------
-    x : array, shape (k,)
-    errors : array, shape (len(quantiles), k)
+    that it would tell more about when runs stop than about how they converge. Errors have shape
+    (len(quantiles), number of places).
     """
     finite = [part for part in map(_finite_part, curves) if len(part.x)]
     if not finite:

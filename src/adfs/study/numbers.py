@@ -35,9 +35,9 @@ def number(value: float | int | None, digits: int = 4) -> str:
     return f"{value:,.{digits}g}"
 
 
-def number_range(low: float, high: float, digits: int = 4) -> str:
+def number_range(low: float, high: float) -> str:
     """One number, or the two ends of a range if their texts differ."""
-    ends = number(low, digits), number(high, digits)
+    ends = number(low), number(high)
     return ends[0] if ends[0] == ends[1] else " to ".join(ends)
 
 

@@ -45,10 +45,6 @@ class TimedRun(NamedTuple):
 
 
 COUNTS = ("n_prox", "n_grad", "n_comm", "bytes")  # of the trace's last row
-SAME_IN_RESULT = (
-    "status", "wall_time", "iterations", "idealized_time", "objective", "duality_gap",
-    "relative_gap", "signal", "objective_at_zero",
-)  # fmt: skip
 
 
 def time_runs(
@@ -76,10 +72,12 @@ def time_runs(
         rule = setting._replace(rule=contender.rule)
         result = solve(problem, contender.algorithm, rule, stopping, options, interrupts)
         last = result.trace.last()
-        facts: dict[str, Any] = {name: getattr(result, name) for name in SAME_IN_RESULT}
-        facts |= {name: int(last[name] or 0) for name in COUNTS}
-        setup_time = max(problem.network.gather(result.setup_time))
-        runs.append(TimedRun(contender.label, *contender, setup_time=setup_time, **facts))
+        values: dict[str, Any] = {
+            name: int(last[name] or 0) if name in COUNTS else getattr(result, name)
+            for name in TimedRun._fields[1:]
+        }
+        values["setup_time"] = max(problem.network.gather(result.setup_time))
+        runs.append(TimedRun(contender.label, **values))
     return runs
 
 

@@ -13,13 +13,14 @@ A run's file name has a digest of everything the run depends on, so the runs of 
 can be in one folder.
 """
 
+import contextlib
 import csv
 import io
 import json
 import os
 import platform
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from importlib import metadata
 from pathlib import Path
@@ -30,22 +31,20 @@ import numpy as np
 import adfs
 from adfs.algorithms.base import MethodSetting
 from adfs.engine.stopping import Stopping
-from adfs.engine.trace import COLUMNS, Trace
+from adfs.engine.trace import Trace
 from adfs.errors import DataError
 from adfs.problem.finite_sum import Problem
 from adfs.storage import digest, json_bytes, json_value, write_whole
 from adfs.study.comparison import Comparison, RunRecord, to_csv
-from adfs.study.contenders import Contender
-from adfs.study.plots.comparison_plot import AXES, comparison_images
+from adfs.study.contenders import Contender, Job
+from adfs.study.plots.comparison_plot import AXES, draw_comparison
+from adfs.study.plots.style import figure_images
 
 FORMAT = "adfs comparison 2"  # 2: suboptimality is relative to |F*| alone
 PACKAGES = ("numpy", "scipy", "numba")
 DIGITS = 16  # of a digest in a file's name: 64 bits
-FINISHED = ("converged", "max_iter", "time_limit", "diverged")
-CONFIG, SUMMARY, TABLE, PICTURE, RUNS = (
-    "config.json", "comparison.json", "table.csv", "convergence", "runs",
-)  # fmt: skip
-FILES = (CONFIG, SUMMARY, TABLE, f"{PICTURE}.png", f"{PICTURE}.pdf")
+CONFIG, SUMMARY, TABLE, RUNS = "config.json", "comparison.json", "table.csv", "runs"
+FILES = (CONFIG, SUMMARY, TABLE, "convergence.png", "convergence.pdf")
 # A folder belongs to one problem under one time model; algorithms, seeds and limits may be added.
 BELONGS_TO = ("problem", "tau", "clock", "delays")
 LIMITS = ("tol", "clock_limit", "time_limit", "max_iter")
@@ -59,9 +58,20 @@ def describe(
     stopping: Stopping,
 ) -> dict[str, Any]:
     """Everything needed to compute a comparison again, in plain values."""
+    sigma = np.unique(problem.sigma)
     return {
         "format": FORMAT,
-        "problem": describe_problem(problem),
+        "problem": {
+            "loss": problem.loss.name,
+            "n_samples": problem.n_samples,
+            "n_features": problem.n_features,
+            "n_nodes": problem.n_nodes,
+            "storage": "dense" if len(problem.rows) == 1 else "sparse",
+            "graph": problem.topology.name,
+            "n_edges": problem.topology.n_edges,
+            "sigma": float(sigma[0]) if len(sigma) == 1 else problem.sigma.tolist(),
+            "fingerprint": fingerprint(problem),
+        },
         "tau": setting.tau,
         "clock": setting.clock,
         "delays": json_value(asdict(setting.delays)),
@@ -85,48 +95,27 @@ def fingerprint(problem: Problem) -> str:
     return digest(*parts)
 
 
-def describe_problem(problem: Problem) -> dict[str, Any]:
-    """The problem in plain values."""
-    sigma = np.unique(problem.sigma)
-    return {
-        "loss": problem.loss.name,
-        "n_samples": problem.n_samples,
-        "n_features": problem.n_features,
-        "n_nodes": problem.n_nodes,
-        "storage": "dense" if len(problem.rows) == 1 else "sparse",
-        "graph": problem.topology.name,
-        "n_edges": problem.topology.n_edges,
-        "sigma": float(sigma[0]) if len(sigma) == 1 else problem.sigma.tolist(),
-        "fingerprint": fingerprint(problem),
-    }
-
-
 def describe_machine() -> dict[str, Any]:
     """Versions and the machine: without them wall times mean nothing."""
     versions = {"python": platform.python_version(), "adfs": adfs.__version__}
-    versions.update({name: metadata.version(name) for name in PACKAGES})
-    return {"versions": versions, "cpu": _cpu(), "cores": os.cpu_count() or 1,
-            "platform": platform.platform()}  # fmt: skip
+    versions |= {name: metadata.version(name) for name in PACKAGES}
+    cpu = None
+    with contextlib.suppress(OSError):
+        cpu = re.search(r"^model name\s*:\s*(.*?)\s*$", Path("/proc/cpuinfo").read_text(), re.M)
+    return {
+        "versions": versions,
+        "cpu": cpu[1] if cpu else platform.processor() or platform.machine(),
+        "cores": os.cpu_count() or 1,
+        "platform": platform.platform(),
+    }
 
 
-def _cpu() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        lines = []
-    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.processor() or platform.machine()
-
-
-def run_identity(
-    config: dict[str, Any], contender: Contender, seed: int, stopping: Stopping
-) -> dict[str, Any]:
+def run_identity(config: dict[str, Any], job: Job, stopping: Stopping) -> dict[str, Any]:
     """Everything that a run depends on; limits as they were in force."""
     return {
         "problem": config["problem"]["fingerprint"],
-        "algorithm": contender.algorithm,
-        "rule": contender.rule,
-        "seed": seed,
+        **job[0]._asdict(),
+        "seed": job[1],
         **{name: config[name] for name in ("tau", "clock", "delays")},
         **{name: getattr(stopping, name) for name in LIMITS},
         "adfs": config["versions"]["adfs"],
@@ -139,16 +128,19 @@ def run_digest(identity: dict[str, Any]) -> str:
 
 
 class RunFolder:
-    """A folder for a comparison: new, without files of these names, or of the same problem."""
+    """A folder for a comparison: new, without files of these names, or of the same problem.
+
+    ``failures`` are the messages about files that could not be written: a full disk must not cost
+    a result, which is still in memory.
+    """
 
     def __init__(self, path: str | os.PathLike[str], config: dict[str, Any]) -> None:
-        self.path = Path(path)
+        self.path, self.failures = Path(path), list[str]()
         found = check_place(path)
         for name in BELONGS_TO if found else ():
             kept, wanted = found.get(name), config[name]
-            if name == "problem":
-                kept = kept.get("fingerprint") if isinstance(kept, dict) else None
-                wanted = wanted["fingerprint"]
+            if name == "problem" and isinstance(kept, dict):  # its graph may have another name
+                kept, wanted = kept.get("fingerprint"), wanted["fingerprint"]
             if kept != wanted:
                 raise DataError(
                     f"{path} holds a comparison with another {name}; choose another folder."
@@ -177,38 +169,47 @@ class RunFolder:
             record = summary["record"]
             if summary != _summary_of(record, identity, content):
                 return None
-            if record["status"] not in FINISHED:
-                return None
             return RunRecord(**record, trace=_read_trace(content), reused=True)
         except (OSError, ValueError, LookupError, TypeError, RecursionError):
             return None
 
     def save(self, record: RunRecord, identity: dict[str, Any]) -> None:
-        """Keep a finished run: the trace first, then the summary with its checksum."""
+        """Keep a run if it is finished: the trace first, then the summary with its checksum."""
+        if record.status == "interrupted":
+            return
         place = self.place(record.label, identity)
-        record.trace.to_csv(place)
         kept = {**vars(record)}
         del kept["trace"], kept["reused"]
-        summary = _summary_of(kept, identity, place.read_bytes())
-        write_whole(place.with_suffix(".json"), json_bytes(summary))
+        with self._noting_failure(place):
+            record.trace.to_csv(place)
+            summary = _summary_of(kept, identity, place.read_bytes())
+            write_whole(place.with_suffix(".json"), json_bytes(summary))
 
-    def finish(self, comparison: Comparison, axis: str) -> list[str]:
-        """Write summary, table and pictures; return what could not be written, as sentences."""
-        tables = [comparison.table(axis=name) for name in AXES]
+    def finish(self, comparison: Comparison, axis: str) -> None:
+        """Write summary, table and pictures."""
+        tol = comparison.config["tol"]
+        images = figure_images(
+            (9.0, 5.0), lambda figure: draw_comparison(comparison, figure.add_subplot(), axis, tol)
+        )
         contents = {
             CONFIG: json_bytes(comparison.config),
             SUMMARY: json_bytes(comparison.to_dict()),
-            TABLE: to_csv(tables),
+            TABLE: to_csv([comparison.table(axis=name) for name in AXES]),
+            **{f"convergence.{kind}": content for kind, content in images.items()},
         }
-        for kind, content in comparison_images(comparison, axis, comparison.config["tol"]).items():
-            contents[f"{PICTURE}.{kind}"] = content
-        failures = []
         for name, content in contents.items():
-            try:
+            with self._noting_failure(self.path / name):
                 write_whole(self.path / name, content)
-            except OSError as error:
-                failures.append(unwritten(self.path / name, error))
-        return failures
+
+    @contextlib.contextmanager
+    def _noting_failure(self, path: Path) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            reason = error.strerror or error
+            self.failures.append(
+                f"{path} could not be written: {reason}; what was there is intact."
+            )
 
 
 def check_place(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -227,7 +228,16 @@ def check_place(path: str | os.PathLike[str]) -> dict[str, Any]:
             f"{path} holds {there[0]} but no {CONFIG}, so it is not a folder of `compare`; choose "
             "another, or remove that file."
         )
-    return _read_config(folder / CONFIG)
+    try:
+        config = json.loads((folder / CONFIG).read_bytes())
+    except (OSError, ValueError, RecursionError):
+        config = None
+    if not isinstance(config, dict) or config.get("format") != FORMAT:
+        raise DataError(
+            f"{folder / CONFIG} was not written by `compare` ({FORMAT}), or is damaged; choose "
+            "another folder, or remove that file and the ones beside it."
+        )
+    return config
 
 
 def _unusable(path: str | os.PathLike[str], error: OSError) -> DataError:
@@ -237,24 +247,6 @@ def _unusable(path: str | os.PathLike[str], error: OSError) -> DataError:
     )
 
 
-def unwritten(path: Path, error: OSError) -> str:
-    """The message for a file that could not be written."""
-    return f"{path} could not be written: {error.strerror or error}; what was there is intact."
-
-
-def _read_config(path: Path) -> dict[str, Any]:
-    try:
-        config = json.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError):
-        config = None
-    if not isinstance(config, dict) or config.get("format") != FORMAT:
-        raise DataError(
-            f"{path} was not written by `compare` ({FORMAT}), or is damaged; choose another "
-            "folder, or remove that file and the ones beside it."
-        )
-    return config
-
-
 def _summary_of(record: dict[str, Any], identity: dict[str, Any], content: bytes) -> dict[str, Any]:
     """What is written beside a trace; its checksum covers the trace and the rest of itself."""
     summary = {"format": FORMAT, "identity": identity, "record": record}
@@ -262,15 +254,11 @@ def _summary_of(record: dict[str, Any], identity: dict[str, Any], content: bytes
 
 
 def _read_trace(content: bytes) -> Trace:
-    rows = list(csv.reader(io.StringIO(content.decode(), newline="")))
-    if tuple(rows[0]) != COLUMNS or len(rows) < 2:
-        raise ValueError("not a trace")
+    """Whole numbers have no point; what is not known is empty."""
     trace = Trace()
-    for row in rows[1:]:
-        # Whole numbers have no point; what is not known is empty.
-        values = (
-            None if not text else int(text) if text.lstrip("-").isdigit() else float(text)
-            for text in row
-        )  # fmt: skip
-        trace.append(**dict(zip(COLUMNS, values, strict=True)))
+    for row in csv.DictReader(io.StringIO(content.decode(), newline="")):
+        trace.append(**{
+            name: None if not text else int(text) if text.lstrip("-").isdigit() else float(text)
+            for name, text in row.items()
+        })  # fmt: skip
     return trace

@@ -5,23 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from adfs.checks import choice
 from adfs.engine.trace import Trace
-from adfs.errors import ParameterError
 from adfs.problem.certificate import relative
-from adfs.study.plots.style import (
-    BLUE,
-    GREY,
-    INK,
-    VERMILION,
-    LineStyle,
-    figure_images,
-    line_styles,
-    new_axes,
-    one_unit,
-    tidy,
-)
+from adfs.study.plots.style import BLUE, GREY, INK, VERMILION, line_styles, new_axes, one_unit, tidy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,50 +25,34 @@ AXES = {
     "wall_time": "wall time of this machine, in seconds",
 }
 MARKS = 12  # per line
-QUANTILES = (0.25, 0.5, 0.75)
-Matrix = NDArray[np.float64]
 
 
 def draw_comparison(
     comparison: Comparison,
     ax: Axes | None = None,
     axis: str = "idealized_time",
-    quantiles: tuple[float, float, float] = QUANTILES,
     tol: float | None = None,
-    xscale: str = "linear",
 ) -> Axes:
     """Draw suboptimality on a logarithmic scale, one line and one band per algorithm.
 
-    Parameters
-    ----------
-    comparison : Comparison
-    ax : matplotlib Axes, optional
-        Where to draw; a new figure by default.
-    axis : str
-        ``idealized_time``, ``iteration``, ``passes``, ``n_comm``, ``bytes`` or ``wall_time``.
-    quantiles : three numbers
-        Lower edge, line and upper edge of the bands over seeds; quartiles by default.
-    tol : float, optional
-        Adds the accuracy at which runs stop, and cuts the axes there: at the end of the last
-        run that reaches it, and at a tenth of it.
-    xscale : {"linear", "log"}
-
-    Returns
-    -------
-    Axes
-        With one line per algorithm, labelled by its name.
+    ``tol`` adds the accuracy at which runs stop, and cuts the axes there: at the end of the last
+    run that reaches it, and at a tenth of it.
     """
-    if axis not in AXES:
-        raise ParameterError(f"axis={axis!r} is unknown; choose one of {', '.join(AXES)}.")
+    choice("axis", axis, AXES)
     ax = new_axes(9.0, 5.0) if ax is None else ax
     start, end = 0.0, 0.0
     for label, style in zip(comparison.labels, line_styles(comparison.labels), strict=True):
-        x, band = comparison.band(label, axis, quantiles)
+        x, band = comparison.band(label, axis)
         if len(x):
             start = max(start, band[1, 0])
             end = x[-1] if tol is not None and band[1, -1] <= tol and x[-1] > end else end
-            _draw_curve(ax, x, band, style)
-    ax.set(yscale="log", xscale=xscale, xlabel=AXES[axis])
+            # A logarithmic scale shows no zeros: errors of rounding size leave the picture.
+            low, middle, high = np.where(band > 0, band, np.nan)
+            every = max(1, len(x) // MARKS)
+            ax.plot(x, middle, markevery=every, markersize=5, **style.options())
+            if not np.array_equal(low, high, equal_nan=True):
+                ax.fill_between(x, low, high, color=style.color, alpha=0.18, linewidth=0.0)
+    ax.set(yscale="log", xlabel=AXES[axis])
     ax.set_ylabel(r"suboptimality, $(F(\theta) - F^*) / |F^*|$")
     if start > 0:  # a run that diverges must not flatten all others
         ax.set_ylim(top=min(ax.get_ylim()[1], 10.0 * start))
@@ -89,53 +61,23 @@ def draw_comparison(
         ax.set_ylim(bottom=max(ax.get_ylim()[0], tol / 10.0))
     if end > 0:
         ax.set_xlim(right=min(ax.get_xlim()[1], 1.05 * end))
-    if xscale == "linear":
-        ax.set_xlim(left=0.0)
-        one_unit(ax)
+    ax.set_xlim(left=0.0)
+    one_unit(ax)
     tidy(ax, grid="y", legend="beside")
     return ax
-
-
-def _draw_curve(ax: Axes, x: Matrix, band: Matrix, style: LineStyle) -> None:
-    # A logarithmic scale shows no zeros: errors of rounding size leave the picture.
-    low, middle, high = np.where(band > 0, band, np.nan)
-    ax.plot(x, middle, markevery=max(1, len(x) // MARKS), markersize=5, **style.options())
-    if not np.array_equal(low, high, equal_nan=True):
-        ax.fill_between(x, low, high, color=style.color, alpha=0.18, linewidth=0.0)
-
-
-def comparison_images(
-    comparison: Comparison, axis: str, tol: float | None = None
-) -> dict[str, bytes]:
-    """The figure as PNG and as PDF, by suffix; empty where matplotlib is not installed."""
-    return figure_images(
-        (9.0, 5.0), lambda figure: draw_comparison(comparison, figure.add_subplot(), axis, tol=tol)
-    )
 
 
 def draw_convergence(
     trace: Trace, ax: Axes | None = None, rho: float | None = None, tol: float | None = None
 ) -> Axes:
-    """Draw relative duality gap and suboptimality of one run on a logarithmic scale.
+    """Draw relative duality gap and suboptimality of one run on a logarithmic scale, where known.
 
-    Parameters
-    ----------
-    trace : Trace
-    ax : matplotlib Axes, optional
-        Where to draw; a new figure by default.
-    rho : float, optional
-        Adds the rate of Theorem 1: ``(1 - rho)^t``, beginning at the first gap.
-    tol : float, optional
-        Adds the relative gap that was requested.
-
-    Returns
-    -------
-    Axes
-        With one labelled line per quantity that is known.
+    ``rho`` adds the rate of Theorem 1, ``(1 - rho)^t``, beginning at the first gap; ``tol`` the
+    relative gap that was requested.
     """
     ax = new_axes(8.0, 5.0) if ax is None else ax
     columns = {
-        name: np.array([np.nan if value is None else value for value in trace[name]], dtype=float)
+        name: np.array(trace[name], dtype=float)  # NaN where it is not known
         for name in ("idealized_time", "iteration", "duality_gap", "objective", "suboptimality")
     }
     time = columns["idealized_time"]

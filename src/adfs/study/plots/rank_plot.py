@@ -8,17 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from adfs.engine.execution import KINDS
+from adfs.engine.execution import KINDS, Execution, Span
 from adfs.study.numbers import percent
 from adfs.study.plots.style import BLUE, GREEN, HALF, HATCHED, INK, PINK, VERMILION, draw_lines
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from adfs.engine.execution import Execution
-
 Vector = NDArray[np.float64]
-Span = tuple[str, float, float]
 
 AREAS: dict[str, dict[str, Any]] = {
     "computing": {"facecolor": BLUE},
@@ -30,29 +27,16 @@ AREAS: dict[str, dict[str, Any]] = {
 COLUMNS = 1_000  # about one per pixel: shorter spans cannot be seen one by one
 MOST_LABELS = 32  # ranks with a label
 WIDTH = 36.0  # points, of a column of shares
-INSIDE = {"waiting": "computing"}  # a wait of compiled code lies inside a span of computing
 
 
 def draw_ranks(ranks: Sequence[Execution], ax: Axes) -> Axes:
-    """Draw the spans of all ranks on one axis of seconds.
+    """Draw the spans of all ranks on one axis of seconds: one filled area per rank and kind.
 
     If spans are shorter than a pixel, its column is split from top to bottom by the share of each
     kind. The shares of the whole time of a rank are beside its line. Each rank counts from its own
     beginning of the loop; ranks begin it within about one message of each other.
-
-    Parameters
-    ----------
-    ranks : sequence of Execution
-        With spans.
-    ax : matplotlib Axes
-
-    Returns
-    -------
-    Axes
-        With one filled area per rank and kind.
     """
-    ends = [span[2] for each in ranks for span in each.spans]
-    end = max(ends, default=1.0)
+    end = max((span[2] for each in ranks for span in each.spans), default=1.0)
     edges = np.linspace(0.0, end, COLUMNS + 1)
     for line, each in enumerate(ranks):
         _draw_line(ax, line, edges, column_shares(each.spans, edges))
@@ -76,28 +60,17 @@ def column_shares(spans: Sequence[Span], edges: Vector) -> dict[str, Vector]:
     >>> {kind: values.tolist() for kind, values in shares.items() if values.any()}
     {'computing': [0.5, 1.0, 0.0], 'waiting': [0.5, 0.0, 0.0], 'reading': [0.0, 0.0, 0.5]}
     """
-    shares = {kind: np.zeros(len(edges) - 1) for kind in KINDS}
-    computing = _of_kind(spans, "computing")
-    for kind in KINDS:
-        own = _of_kind(spans, kind)
-        shares[kind] += _share(own, edges)
-        if kind in INSIDE:
-            shares[INSIDE[kind]] -= _share(_within(own, computing), edges)
+    own = {
+        kind: np.array([span[1:] for span in spans if span[0] == kind], dtype=float).reshape(-1, 2)
+        for kind in KINDS
+    }
+    shares = {kind: _share(rows, edges) for kind, rows in own.items()}
+    waits, computing = own["waiting"], own["computing"]
+    if len(computing):  # a wait of compiled code lies inside a span of computing
+        place = np.searchsorted(computing[:, 0], waits[:, 0], side="right") - 1
+        inside = (place >= 0) & (waits[:, 0] < computing[place, 1])
+        shares["computing"] -= _share(waits[inside], edges)
     return {kind: np.clip(values, 0.0, 1.0) for kind, values in shares.items()}
-
-
-def _of_kind(spans: Sequence[Span], kind: str) -> NDArray[np.float64]:
-    rows = [(start, end) for name, start, end in spans if name == kind]
-    return np.array(rows, dtype=np.float64).reshape(-1, 2)
-
-
-def _within(inner: NDArray[np.float64], outer: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Those of ``inner`` that begin inside one of ``outer``; both are in order."""
-    if not len(outer):
-        return inner[:0]
-    place = np.searchsorted(outer[:, 0], inner[:, 0], side="right") - 1
-    inside = (place >= 0) & (inner[:, 0] < outer[place, 1])
-    return np.asarray(inner[inside])
 
 
 def _share(spans: NDArray[np.float64], edges: Vector) -> Vector:
@@ -128,25 +101,31 @@ def name_of(rank: Execution) -> str:
 
     Examples
     --------
-    >>> from adfs.engine.execution import Execution
     >>> name_of(Execution(0, [0, 1], {})), name_of(Execution(1, [3], {}))
     ('rank 0 (nodes 0, 1)', 'rank 1 (node 3)')
     >>> name_of(Execution(2, [4, 5, 6, 7, 9], {}))
     'rank 2 (5 nodes)'
     """
-    nodes = rank.nodes
-    if len(nodes) == 1:
-        return f"rank {rank.rank} (node {nodes[0]})"
-    if len(nodes) > 4:
-        return f"rank {rank.rank} ({len(nodes)} nodes)"
-    return f"rank {rank.rank} (nodes {', '.join(map(str, nodes))})"
+    listed = ", ".join(map(str, rank.nodes))
+    one = f"node{'s' * (len(rank.nodes) > 1)} {listed}"
+    return f"rank {rank.rank} ({one if len(rank.nodes) <= 4 else f'{len(rank.nodes)} nodes'})"
+
+
+def used_kinds(ranks: Sequence[Execution]) -> list[str]:
+    """Kinds of work that at least one rank did."""
+    return [kind for kind in KINDS if any(each.seconds.get(kind) for each in ranks)]
+
+
+def time_share(rank: Execution, kind: str) -> float:
+    """The share of one kind in all seconds of a rank."""
+    return rank.seconds.get(kind, 0.0) / (sum(rank.seconds.values()) or 1.0)
 
 
 def _draw_legend(ax: Axes, ranks: Sequence[Execution]) -> None:
     """Colours above, and at the right a table of shares below the same colours."""
     from matplotlib.patches import Patch
 
-    used = [kind for kind in KINDS if any(each.seconds.get(kind) for each in ranks)]
+    used = used_kinds(ranks)
     patches = [Patch(label=kind, **{"edgecolor": "none", **AREAS[kind]}) for kind in used]
     ax.legend(
         handles=patches, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=len(KINDS),
@@ -168,6 +147,5 @@ def _draw_shares(ax: Axes, ranks: Sequence[Execution], kind: str, place: float) 
     head = {**options, "size": 13.0, "color": colour}
     ax.annotate(sign, (1.0, 1.0), (place, 11.0), xycoords="axes fraction", **head)
     for line, each in enumerate(ranks):
-        share = each.seconds.get(kind, 0.0) / (sum(each.seconds.values()) or 1.0)
-        where = ax.get_yaxis_transform()
-        ax.annotate(percent(share), (1.0, line), (place, 0.0), xycoords=where, **options)
+        share, where = percent(time_share(each, kind)), ax.get_yaxis_transform()
+        ax.annotate(share, (1.0, line), (place, 0.0), xycoords=where, **options)

@@ -35,11 +35,11 @@ class LineStyle(NamedTuple):
 
     def options(self) -> dict[str, Any]:
         """Keyword arguments of ``ax.plot``."""
-        line: dict[str, Any] = {
+        return {
             "label": escape_label(self.name), "color": self.color, "marker": self.marker,
+            "markerfacecolor": "white" if self.hollow else self.color,
             "linewidth": self.width, "linestyle": (0, self.dash) if self.dash else "-",
         }  # fmt: skip
-        return {**line, "markerfacecolor": "white"} if self.hollow else line
 
 
 SOLID: tuple[float, ...] = ()
@@ -127,11 +127,9 @@ def tidy(ax: Axes, grid: str = "", legend: str = "", left: bool = True) -> None:
 
 def one_unit(ax: Axes) -> None:
     """Write the ticks of the x axis with commas; from a million on, in millions."""
-    if ax.get_xlim()[1] < 1e6:
-        ax.xaxis.set_major_formatter(lambda value, _: f"{value:,.6g}")
-        return
-    ax.xaxis.set_major_formatter(lambda value, _: f"{value / 1e6:,.6g}")
-    ax.set_xlabel(f"{ax.get_xlabel()} (millions)")
+    unit = 1.0 if ax.get_xlim()[1] < 1e6 else 1e6
+    ax.xaxis.set_major_formatter(lambda value, _: f"{value / unit:,.6g}")
+    ax.set_xlabel(ax.get_xlabel() + " (millions)" * (unit > 1.0))
 
 
 def horizontal_line(ax: Axes, y: float, text: str, **options: Any) -> None:
@@ -143,9 +141,7 @@ def horizontal_line(ax: Axes, y: float, text: str, **options: Any) -> None:
 
 def draw_lines(ax: Axes, start: float, end: float, labels: Sequence[str], most: int) -> None:
     """The frame of a timeline: one grey line per label, of which at most ``most`` are written."""
-    import numpy as np
-
-    ax.hlines(np.arange(len(labels)), start, end, color=GREY, linewidth=1.0, zorder=1)
+    ax.hlines(range(len(labels)), start, end, color=GREY, linewidth=1.0, zorder=1)
     ax.set_ylim(len(labels) - 0.5, -0.5)
     every = -(-len(labels) // most)
     ax.set_yticks(range(0, len(labels), every), labels[::every])

@@ -34,26 +34,19 @@ def draw_timeline(
     ax: Axes | None = None,
     names: Sequence[str] | None = None,
 ) -> Axes:
-    """Draw what each node does when, in the style of Figure 2.
+    """Draw what each node does when, in the style of Figure 2, on a new figure unless on ``ax``.
 
-    Parameters
-    ----------
-    intervals : array of dtype ``adfs.schedule.timeline.INTERVAL``
-    n_nodes : int
-    ax : matplotlib Axes, optional
-        Where to draw; a new figure by default.
-    names : sequence of str, optional
-        One per node, top to bottom; its number by default.
-
-    Returns
-    -------
-    Axes
-        With one collection of boxes per kind of interval, labelled as in the legend. Boxes that
-        are wide enough contain their event in the paper's notation, (A,C) or (D). An exchange
-        that occupies both nodes at once is a link; otherwise each message is an arrow from the
-        time when it was sent to the time when it arrived.
+    ``intervals`` is of dtype ``adfs.schedule.timeline.INTERVAL``; ``names`` are one per node, top
+    to bottom, its number by default. There is one collection of boxes per kind of interval,
+    labelled as in the legend. Boxes that are wide enough contain their event in the paper's
+    notation, (A,C) or (D). An exchange that occupies both nodes at once is a link; otherwise each
+    message is an arrow from the time when it was sent to the time when it arrived.
     """
-    labels = _labels(names, n_nodes)
+    labels = list(map(str, range(n_nodes))) if names is None else list(names)
+    if len(labels) != n_nodes:
+        raise ParameterError(
+            f"{len(labels)} names for {n_nodes} nodes; pass one per node, or none at all."
+        )
     ax = new_axes(9.0, 1.3 + min(0.62 * n_nodes, 14.0)) if ax is None else ax
     start = float(intervals["start"].min()) if len(intervals) else 0.0
     end = float(intervals["end"].max()) if len(intervals) else 1.0
@@ -69,23 +62,13 @@ def draw_timeline(
     return ax
 
 
-def _labels(names: Sequence[str] | None, n_nodes: int) -> list[str]:
-    if names is None:
-        return [str(i) for i in range(n_nodes)]
-    if len(names) != n_nodes:
-        raise ParameterError(
-            f"{len(names)} names for {n_nodes} nodes; pass one per node, or none at all."
-        )
-    return list(names)
-
-
 def _draw_boxes(ax: Axes, intervals: NDArray[np.void], kind: int) -> None:
     from matplotlib.collections import PolyCollection
 
     rows = intervals[intervals["kind"] == kind]
     x0, x1, y = rows["start"], rows["end"], rows["node"]
-    corners = [(x0, y - HALF), (x1, y - HALF), (x1, y + HALF), (x0, y + HALF)]
-    boxes = np.stack([np.stack(corner, axis=-1) for corner in corners], axis=1)
+    corners = (x0, y - HALF, x1, y - HALF, x1, y + HALF, x0, y + HALF)
+    boxes = np.stack(corners, axis=-1).reshape(-1, 4, 2)
     # The more boxes, the thinner the lines between them; hatched boxes have no outline.
     width = 0.0 if kind == WAIT else min(1.2, 400.0 / (len(intervals) + 1))
     ax.add_collection(PolyCollection(list(boxes), linewidth=width, zorder=3, **BOXES[kind]))
@@ -96,12 +79,20 @@ def _draw_exchanges(ax: Axes, rows: NDArray[np.void]) -> None:
     if len(rows) > 2 * MOST_EXCHANGES:
         return
     times: dict[int, float] = {}
-    together = all(times.setdefault(row["event"], row["sent"]) == row["sent"] for row in rows)
-    if together:
+    if all(times.setdefault(row["event"], row["sent"]) == row["sent"] for row in rows):
         _draw_links(ax, rows[rows["node"] < rows["peer"]])
         return
+    from matplotlib.patheffects import withStroke
+
+    arrow = {
+        "arrowstyle": "-|>", "color": INK, "linewidth": 1.1, "shrinkA": 0.0, "shrinkB": 0.0,
+        "path_effects": [withStroke(linewidth=2.6, foreground="white")],
+    }  # fmt: skip
     for row in rows:
-        _draw_arrow(ax, row)
+        down = np.sign(row["node"] - row["peer"])
+        begin = (row["sent"], row["peer"] + down * HALF)
+        end = (row["received"], row["node"] - down * HALF)
+        ax.annotate("", xy=end, xytext=begin, arrowprops=arrow, zorder=4)
 
 
 def _draw_links(ax: Axes, rows: NDArray[np.void]) -> None:
@@ -111,33 +102,16 @@ def _draw_links(ax: Axes, rows: NDArray[np.void]) -> None:
     for row in rows[np.argsort(rows["event"])]:
         top, bottom = int(row["node"]), int(row["peer"])
         places = [row["sent"] + place * (row["received"] - row["sent"]) for place in LINK_POSITIONS]
-        free = (x for x in places if not _crowded(x, top, bottom, taken, apart))
-        x = next(free, places[0])
+        # Beside another link that it would run along, the next position is tried.
+        crowded = [
+            any(abs(x - other) < apart and top <= low and high <= bottom
+                for other, high, low in taken)
+            for x in places
+        ]  # fmt: skip
+        x = places[crowded.index(False) if False in crowded else 0]
         taken.append((x, top, bottom))
         ax.plot([x, x], [top, bottom], color="white", linewidth=3.2, zorder=4)
         ax.plot([x, x], [top, bottom], color=INK, linewidth=1.3, marker="o", markersize=5, zorder=4)
-
-
-def _crowded(
-    x: float, top: int, bottom: int, taken: list[tuple[float, int, int]], apart: float
-) -> bool:
-    """Whether a link from line ``top`` to ``bottom`` at ``x`` would run along another one."""
-    return any(
-        abs(x - other) < apart and top <= low and high <= bottom for other, high, low in taken
-    )
-
-
-def _draw_arrow(ax: Axes, row: np.void) -> None:
-    from matplotlib.patheffects import withStroke
-
-    down = np.sign(row["node"] - row["peer"])
-    arrow = {
-        "arrowstyle": "-|>", "color": INK, "linewidth": 1.1, "shrinkA": 0.0, "shrinkB": 0.0,
-        "path_effects": [withStroke(linewidth=2.6, foreground="white")],
-    }  # fmt: skip
-    begin = (row["sent"], row["peer"] + down * HALF)
-    end = (row["received"], row["node"] - down * HALF)
-    ax.annotate("", xy=end, xytext=begin, arrowprops=arrow, zorder=4)
 
 
 def _draw_events(ax: Axes, intervals: NDArray[np.void], labels: list[str]) -> None:

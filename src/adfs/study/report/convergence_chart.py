@@ -1,7 +1,7 @@
 """Traces as curves: the data of the interactive chart, and a picture for paper."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,8 +15,9 @@ from adfs.study.plots.comparison_plot import AXES
 from adfs.study.plots.style import HUES, line_styles
 from adfs.study.report.render import Table, visible
 
+Columns = Mapping[str, Sequence[Value]]
+
 ROWS = 20_000  # of all traces of a page together
-FEWEST = 100  # rows of a trace, however many traces there are
 ROWS_SHOWN = 40  # of a table below the chart
 X_AXES = {**AXES, "n_prox": "proximal steps", "n_grad": "sample gradients"}
 Y_AXES = {
@@ -36,22 +37,45 @@ class PageCurve:
     """The columns of a run under a label; several runs of one label differ by their seed."""
 
     label: str
-    columns: Mapping[str, Sequence[Value]]
-    seed: int = 0
+    columns: Columns
+    seed: int
     theory: bool = False
 
+    def proven(self, rho: float) -> "PageCurve":
+        """A curve that falls by ``1 - rho`` per iteration from the first errors of the run."""
+        columns = dict(self.columns)
+        for name in Y_AXES:
+            first = next((v for v in columns[name] if v is not None and name in ERRORS), None)
+            columns[name] = [
+                None if first is None else first * math.exp(float(t or 0) * math.log1p(-rho))
+                for t in columns["iteration"]
+            ]
+        return PageCurve("proven slope, (1 − ρ)ᵗ", columns, self.seed, theory=True)
 
-def columns_of(trace: Trace, n_samples: int, most: int = ROWS) -> dict[str, list[Value]]:
+    def numbers(self) -> tuple[str, Table]:
+        """How many evaluations are shown, and the table of their numbers."""
+        names = ["relative_gap" if name == "duality_gap" else name for name in COLUMNS]
+        shown = [name for name in names if any(self.columns[name])]
+        length = len(self.columns["iteration"])
+        keep = thinned(length, ROWS_SHOWN)
+        rows = [[number(self.columns[name][k], 6) for name in shown] for k in keep]
+        part = f"{len(rows)} of " if len(rows) < length else ""
+        headers = [name.replace("_", " ") for name in shown]
+        title = f"The numbers: {part}{count(length, 'evaluation')}"
+        return title, ("One row per evaluation", headers, rows)
+
+
+def page_curve(label: str, seed: int, trace: Trace, n_samples: int, most: int = ROWS) -> PageCurve:
     """All columns of a trace and two that follow from them, at ``most`` rows or fewer."""
-    keep = thinned(len(trace), most)
-    found: dict[str, list[Value]] = {name: [trace[name][k] for k in keep] for name in COLUMNS}
+    keep, columns = thinned(len(trace), most), trace.to_dict()
+    found: dict[str, list[Value]] = {name: [columns[name][k] for k in keep] for name in COLUMNS}
     found["relative_gap"] = [
         None if gap is None or value is None else relative(gap, value)
         for gap, value in zip(found["duality_gap"], found["objective"], strict=True)
     ]
     work = zip(found["n_prox"], found["n_grad"], strict=True)
     found["passes"] = [((a or 0) + (b or 0)) / n_samples for a, b in work]
-    return found
+    return PageCurve(label, found, seed)
 
 
 def thinned(length: int, most: int) -> list[int]:
@@ -67,23 +91,6 @@ def thinned(length: int, most: int) -> list[int]:
     return sorted({int(k) for k in np.rint(np.linspace(0, length - 1, max(2, most)))})
 
 
-def theory_curve(curve: PageCurve, rho: float) -> PageCurve:
-    """A curve that falls by ``1 - rho`` per iteration from the first errors of the run."""
-    columns = dict(curve.columns)
-    for name in Y_AXES:
-        first = next((v for v in columns[name] if v is not None and name in ERRORS), None)
-        columns[name] = [
-            None if first is None else first * math.exp(float(t or 0) * math.log1p(-rho))
-            for t in columns["iteration"]
-        ]
-    return PageCurve("proven slope, (1 − ρ)ᵗ", columns, curve.seed, theory=True)
-
-
-def rows_per_run(n_runs: int) -> int:
-    """Rows of a trace that a page of so many runs holds."""
-    return max(FEWEST, ROWS // max(1, n_runs))
-
-
 def make_chart(
     curves: Sequence[PageCurve], x: str, y: str, tol: float | None, longest: int
 ) -> dict[str, Any]:
@@ -91,10 +98,9 @@ def make_chart(
 
     ``longest`` is the length of the longest trace before it was thinned.
     """
-    runs = [curve for curve in curves if not curve.theory]
     # A run without a single event has only zeros on every axis.
-    xs = _axes_with(runs, X_AXES, lambda value: value != 0) or {"iteration": X_AXES["iteration"]}
-    ys = _axes_with(runs, Y_AXES, math.isfinite) or {"relative_gap": Y_AXES["relative_gap"]}
+    xs = _axes_with(curves, X_AXES, zero=False) or {"iteration": X_AXES["iteration"]}
+    ys = _axes_with(curves, Y_AXES, zero=True) or {"relative_gap": Y_AXES["relative_gap"]}
     x = x if x in xs else next(iter(xs))
     y = y if y in ys else next(iter(ys))
     styled = list(zip(curves, _styles(curves), strict=True))
@@ -109,27 +115,13 @@ def make_chart(
     }
 
 
-def _run(curve: PageCurve, style: dict[str, Any]) -> dict[str, Any]:
-    columns = {name: _rounded(curve.columns[name]) for name in (*X_AXES, *Y_AXES)}
-    about = {"label": visible(curve.label), "seed": curve.seed, "theory": curve.theory}
-    return {**about, **style, "columns": columns}
-
-
-def _rounded(values: Sequence[Value]) -> list[Value]:
-    """Numbers for JSON, to seven digits; None for those that are not finite."""
-    return [
-        float(f"{value:.7g}") if isinstance(value, float) else value for value in json_value(values)
-    ]
-
-
-def _axes_with(
-    runs: Sequence[PageCurve], axes: dict[str, str], counts: Callable[[float], bool]
-) -> dict[str, str]:
-    """Axes on which at least one run has something to show."""
+def _axes_with(curves: Sequence[PageCurve], axes: dict[str, str], zero: bool) -> dict[str, str]:
+    """Axes on which at least one run has a finite value, which may be ``zero`` or not."""
 
     def has_values(name: str) -> bool:
-        values = (value for run in runs for value in run.columns[name])
-        return any(v is not None and math.isfinite(v) and counts(v) for v in values)
+        columns = [curve.columns[name] for curve in curves if not curve.theory]
+        values = np.concatenate([np.array(each, dtype=float) for each in columns])
+        return bool(np.any(np.isfinite(values) & (zero | (values != 0))))
 
     return {name: title for name, title in axes.items() if has_values(name)}
 
@@ -137,12 +129,22 @@ def _axes_with(
 def _styles(curves: Sequence[PageCurve]) -> list[dict[str, Any]]:
     """Colour, as its number in the style sheet, dash in pixels, and width; one style per label."""
     labels = list(dict.fromkeys(curve.label for curve in curves if not curve.theory))
-    found = {}
-    for label, style in zip(labels, line_styles(labels), strict=True):
-        dash = [round(2 * length) for length in style.dash]
-        found[label] = {"color": str(HUES.index(style.color)), "width": style.width, "dash": dash}
+    found = {
+        label: {"color": str(HUES.index(line.color)), "width": line.width,
+                "dash": [round(2 * length) for length in line.dash]}
+        for label, line in zip(labels, line_styles(labels), strict=True)
+    }  # fmt: skip
     theory = {"color": "t", "width": 1.5, "dash": [3, 5]}
     return [theory if curve.theory else found[curve.label] for curve in curves]
+
+
+def _run(curve: PageCurve, style: dict[str, Any]) -> dict[str, Any]:
+    """A run for JSON: numbers to seven digits, None for those that are not finite."""
+    about = {"label": visible(curve.label), "seed": curve.seed, "theory": curve.theory}
+    columns = json_value({name: curve.columns[name] for name in (*X_AXES, *Y_AXES)})
+    for name, values in columns.items():
+        columns[name] = [float(f"{v:.7g}") if isinstance(v, float) else v for v in values]
+    return {**about, **style, "columns": columns}
 
 
 def draw_chart(
@@ -151,18 +153,15 @@ def draw_chart(
     """Curves on a logarithmic scale over a linear one, in pixels; None without a positive value."""
     lines = []
     for curve, style in styled:
-        pairs = [
-            (float(a), math.log10(b))
-            for a, b in zip(curve.columns[x], curve.columns[y], strict=True)
-            if a is not None and b is not None and math.isfinite(a) and 0.0 < b < math.inf
-        ]
-        if pairs:
-            lines.append((style, np.array(pairs).T))
+        a, b = (np.array(curve.columns[name], dtype=float) for name in (x, y))
+        shown = np.isfinite(a) & (b > 0.0) & (b < math.inf)
+        if shown.any():
+            lines.append((style, a[shown], np.log10(b[shown])))
     if not lines:
         return None
-    end = max(float(points[0].max()) for _, points in lines) or 1.0
-    low = min(float(points[1].min()) for _, points in lines)
-    high = max(float(points[1].max()) for _, points in lines)
+    end = max(float(a.max()) for _, a, _ in lines) or 1.0
+    low = min(float(b.min()) for _, _, b in lines)
+    high = max(float(b.max()) for _, _, b in lines)
     margin = math.log10(1.3 if high - low >= 1.0 else 3.0)
     low, high = low - margin, high + margin
 
@@ -171,17 +170,16 @@ def draw_chart(
         down = (b - low) / (high - low) * (BOTTOM - TOP)
         return LEFT + a / end * (RIGHT - LEFT), BOTTOM - down
 
+    def path(a: Any, b: Any) -> str:
+        return "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in zip(*place(a, b), strict=True))
+
     return {
         "width": WIDTH, "height": HEIGHT, "left": LEFT, "right": RIGHT, "top": TOP,
         "bottom": BOTTOM, "x_title": X_AXES[x], "y_title": Y_AXES[y].partition(",")[0],
         "x_ticks": [(place(value, 0.0)[0], number(value)) for value in ticks(end)],
         "y_ticks": [(place(0.0, power)[1], f"1e{power}") for power in decades(low, high)],
-        "lines": [(style, _path(*place(*points))) for style, points in lines],
+        "lines": [(style, path(a, b)) for style, a, b in lines],
     }  # fmt: skip
-
-
-def _path(x: np.ndarray, y: np.ndarray) -> str:
-    return "M" + "L".join(f"{a:.1f} {b:.1f}" for a, b in zip(x, y, strict=True))
 
 
 def ticks(end: float, most: int = 6) -> list[float]:
@@ -208,17 +206,3 @@ def decades(low: float, high: float) -> range:
     """
     first, last = math.ceil(low - 1e-9), math.floor(high + 1e-9)
     return range(first, last + 1, max(1, math.ceil((last - first + 1) / MOST_DECADES)))
-
-
-def trace_table(curve: PageCurve) -> tuple[str, Table]:
-    """How many evaluations are shown, and their numbers."""
-    names = [n for n in ("iteration", "idealized_time", "wall_time", "n_prox", "n_grad", "n_comm",
-                         "bytes", "objective", "suboptimality", "relative_gap", "consensus_error")
-             if any(v is not None and v != 0 for v in curve.columns[n])]  # fmt: skip
-    length = len(curve.columns["iteration"])
-    keep = thinned(length, ROWS_SHOWN)
-    rows = [[number(curve.columns[name][k], 6) for name in names] for k in keep]
-    part = f"{len(rows)} of " if len(rows) < length else ""
-    headers = [name.replace("_", " ") for name in names]
-    table = Table("One row per evaluation", headers, rows)
-    return f"The numbers: {part}{count(length, 'evaluation')}", table

@@ -1,6 +1,6 @@
 """The communication graph as a picture: the shapes of the inline SVG."""
 
-from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,36 +21,16 @@ LABELLED = 8.5  # radius from which a number fits inside
 BEND = 0.1  # of the length of an edge that would cover others
 
 
-@dataclass(frozen=True)
-class GraphPicture:
-    """Shapes in pixels; ``nodes`` is empty for a graph that is too large to be drawn.
+def draw_graph(topology: Topology, binding: BindingPlace | None = None) -> dict[str, Any]:
+    """What the template ``graph`` draws, in pixels; ``nodes`` is empty for too large a graph.
 
-    ``edges`` is one SVG path for all edges. ``binding_edge`` holds the two ends of the edge that
-    limits the rate, ``binding_node`` the number of the node whose samples do.
+    ``edges`` is one SVG path for all edges. Marked is what limits the rate: ``binding_edge`` holds
+    the two ends of an edge, ``binding_node`` the number of the node whose samples do.
     """
-
-    name: str
-    caption: str
-    nodes: list[tuple[float, float]]
-    radius: float = 0.0
-    height: float = 0.0
-    edges: str = ""
-    thin: bool = False
-    binding_edge: list[tuple[float, float]] | None = None
-    binding_node: int | None = None
-
-    @property
-    def has_numbers(self) -> bool:
-        """Whether the nodes are large enough for their numbers."""
-        return self.radius >= LABELLED
-
-
-def draw_graph(topology: Topology, binding: BindingPlace | None = None) -> GraphPicture:
-    """The graph, with the edge or node marked that limits the rate."""
     name = topology.name
     about = f"{count(topology.n_nodes, 'node')} and {count(topology.n_edges, 'edge')}"
     if topology.n_nodes > MOST_NODES or topology.n_edges > MOST_EDGES:
-        return GraphPicture(name, f"{name} has {about}: too many to be drawn.", [])
+        return {"caption": f"{name} has {about}: too many to be drawn.", "nodes": []}
     points = _scaled(positions(topology))
     edge = node = None
     limit = ""
@@ -61,11 +41,13 @@ def draw_graph(topology: Topology, binding: BindingPlace | None = None) -> Graph
     elif binding is not None:
         node = binding.number
         limit = f"; the samples of node {node}, marked, limit the rate"
-    return GraphPicture(
-        name, f"The graph {name}: {about}{limit}.", points.tolist(), _radius(points),
-        float(points[:, 1].max()) + MARGIN, _edge_path(topology, points),
-        topology.n_edges > MANY_EDGES, edge, node,
-    )  # fmt: skip
+    radius = _radius(points)
+    return {
+        "name": name, "caption": f"The graph {name}: {about}{limit}.", "nodes": points.tolist(),
+        "radius": radius, "has_numbers": radius >= LABELLED,
+        "height": float(points[:, 1].max()) + MARGIN, "edges": _edge_path(topology, points),
+        "thin": topology.n_edges > MANY_EDGES, "binding_edge": edge, "binding_node": node,
+    }  # fmt: skip
 
 
 def _scaled(points: Points) -> Points:

@@ -2,29 +2,33 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from adfs.algorithms.base import Method, Source
+from adfs.algorithms.base import Source
 from adfs.engine.execution import KINDS, Execution
 from adfs.schedule.clock import Clock
-from adfs.schedule.delays import Delays
 from adfs.schedule.pair_clock import PairClock
-from adfs.schedule.poisson import PoissonSource
 from adfs.schedule.rounds import RoundClock
-from adfs.schedule.sampling_law import Drawer
-from adfs.schedule.timeline import COMMUNICATE, COMPUTE, IDLE, INTERVAL, WAIT, idle, intervals
+from adfs.schedule.timeline import COMMUNICATE, COMPUTE, INTERVAL, WAIT, idle, intervals
 from adfs.schedule.timeline import KINDS as NODE_KINDS
 from adfs.study.numbers import UNKNOWN, count, number, percent, seconds
-from adfs.study.plots.rank_plot import column_shares, name_of
+from adfs.study.plots.rank_plot import column_shares, name_of, time_share, used_kinds
 from adfs.study.report.convergence_chart import ticks
 from adfs.study.report.render import Table
 
 EVENTS = 20_000  # events of a pairwise method over which shares are taken
 STEPS = 300  # rounds, or events that are computed one by one
 ROWS = 60_000  # rounds times nodes
+WIDTH, LEFT, BOX = 900.0, 74.0, 14.0
+MOST_LINES = 24  # nodes or ranks drawn
+MOST_ROWS = 16  # of a table; with more, it has the mean and the extremes
+COLUMNS = 300  # of the line of a rank
+NODE_WORDS = dict(zip(NODE_KINDS, ("computing", "communicating", "waiting"), strict=True))
+Vector = NDArray[np.float64]
 Intervals = NDArray[np.void]
 
 
@@ -42,16 +46,20 @@ class Activity:
     shown: int
     unit: str
 
-    @property
+    @cached_property
     def shares(self) -> Intervals:
         """How each node spent its time: dtype ``IDLE``, as shares of the whole."""
         rows = idle(self.table, self.n_nodes)
-        if not len(self.table):
-            return rows
-        whole = float(self.table["end"].max() - self.table["start"].min()) or 1.0
-        for name in IDLE.names[:-1] if IDLE.names else ():
-            rows[name] /= whole
+        if len(self.table):
+            whole = float(self.table["end"].max() - self.table["start"].min()) or 1.0
+            for name in (*NODE_KINDS, "outside"):
+                rows[name] /= whole
         return rows
+
+    @property
+    def mean_idle(self) -> float:
+        """Idle share, mean over nodes."""
+        return float(np.mean(self.shares["idle_share"]))
 
     def window(self) -> tuple[Intervals, float]:
         """Intervals of the time that is drawn, cut at its end, and that end.
@@ -68,28 +76,49 @@ class Activity:
         rows["end"] = np.minimum(rows["end"], end)
         return rows, end
 
+    def picture(self, name: str = "") -> dict[str, Any]:
+        """The first events, one line per node."""
+        window, end = self.window()
+        window = window[window["end"] > window["start"]]
+        n = min(self.n_nodes, MOST_LINES)
+        lines = []
+        for node in range(n):
+            own = window[window["node"] == node]
+            kinds = ((kind, own[own["kind"] == code]) for code, kind in enumerate(NODE_KINDS))
+            areas = {kind: _spans(rows, (WIDTH - LEFT) / end) for kind, rows in kinds if len(rows)}
+            lines.append((f"node {node}", areas))
+        part = f" Nodes 0 to {n - 1} of {self.n_nodes:,}." if n < self.n_nodes else ""
+        caption = (
+            f"What each node does{f' under {name}' if name else ''} at first: idealized time, in "
+            f"units of one proximal step.{part}"
+        )
+        return _picture(lines, NODE_WORDS, end, caption)
 
-def law_activity(
-    law: Any, seed: int, schedule: str, delays: Delays, kind: str, n_events: int
-) -> Activity | None:
-    """The first events of a pairwise method, drawn again from its parameters and its seed.
+    def share_table(self) -> Table:
+        """Shares of time, one row per node; of many nodes the mean and the extremes."""
+        shares = self.shares
+        rows: list[tuple[str, Any]] = [(f"node {k}", row) for k, row in enumerate(shares)]
+        if len(rows) > MOST_ROWS:
+            mean = {name: float(np.mean(shares[name])) for name in shares.dtype.names or ()}
+            least, most = np.argmin(shares["idle_share"]), np.argmax(shares["idle_share"])
+            rows = [
+                (f"mean of {len(shares):,}", mean),
+                (f"least idle: node {least}", shares[least]),
+                (f"most idle: node {most}", shares[most]),
+            ]
+        columns = (*NODE_KINDS, "idle_share")
+        return (
+            f"How the nodes spend their time, over the first {count(self.n_events, self.unit)}",
+            ("", *NODE_WORDS.values(), "idle"),
+            [(name, *(percent(float(row[kind])) for kind in columns)) for name, row in rows],
+        )
 
-    ``law`` is a `SamplingLaw` with a method ``make_clock``.
+
+def activity_of(source: Source, clock: Any, parameters: Any, n_events: int) -> Activity | None:
+    """The first events of a method; None where its clock cannot show them one by one.
+
+    The clock is at its beginning, and is advanced.
     """
-    source: Source = (
-        PoissonSource(law, seed, with_samples=False)
-        if schedule == "poisson"
-        else Drawer(law, seed, with_samples=False)
-    )
-    return _activity(source, law.make_clock(delays, kind), law, n_events)
-
-
-def method_activity(method: Method, n_events: int) -> Activity | None:
-    """The first events of any method; None where its clock cannot show them one by one."""
-    return _activity(method.source, method.clock.copy(), method.parameters, n_events)
-
-
-def _activity(source: Source, clock: Any, parameters: Any, n_events: int) -> Activity | None:
     if isinstance(clock, RoundClock):
         return _rounds(source, clock, n_events)
     if isinstance(clock, PairClock):
@@ -127,15 +156,14 @@ def _rounds(source: Source, clock: RoundClock, n_events: int) -> Activity:
 
 def _pairs(source: Source, clock: PairClock, n_events: int) -> Activity:
     """Both ends of an edge compute alone, then exchange."""
-    n = clock.n_nodes
+    n, n_edges = clock.n_nodes, len(clock.edges)
     n_drawn = max(1, min(n_events, max(STEPS, 4 * n)))
-    work = clock.work * clock.delays.nominal(len(clock.edges), n)[len(clock.edges) :]
+    work = clock.work * clock.delays.nominal(n_edges, n)[n_edges:]
     rows: list[tuple[float, ...]] = []
     for k in range(n_drawn):
         events = source.draw(k, k + 1)
         which = int(events.which[0])
-        own = which >= len(clock.edges)
-        nodes = [which - len(clock.edges)] if own else clock.edges[which].tolist()
+        nodes = [which - n_edges] if which >= n_edges else clock.edges[which].tolist()
         began, waited = clock.finish.copy(), clock.waiting.copy()
         clock.advance(events)
         for node in nodes:
@@ -151,90 +179,32 @@ def _steps(node: int, event: int, times: Sequence[float]) -> list[tuple[float, .
     return [(node, a, b, kind, event, -1, 0.0, 0.0) for a, b, kind in steps if b > a]
 
 
-WIDTH, LEFT, BOX = 900.0, 74.0, 14.0
-MOST_LINES = 24  # nodes or ranks drawn
-MOST_ROWS = 16  # of a table; with more, it has the mean and the extremes
-COLUMNS = 300  # of the line of a rank
-NODE_WORDS = dict(zip(NODE_KINDS, ("computing", "communicating", "waiting"), strict=True))
-
-
-@dataclass(frozen=True)
-class TimelinePicture:
+def _picture(
+    lines: list[tuple[str, dict[str, str]]], kinds: Mapping[str, str], end: float, caption: str
+) -> dict[str, Any]:
     """What the template ``timeline`` draws: one line per node or rank.
 
     ``lines`` holds a label and, per kind, an SVG path in pixels whose origin is the upper left
     corner of the line; ``kinds`` are the words of the legend; ``end`` is where the time axis ends.
     """
-
-    lines: Sequence[tuple[str, Mapping[str, str]]]
-    kinds: Mapping[str, str]
-    end: float
-    caption: str
-
-    @property
-    def ticks(self) -> list[tuple[float, str]]:
-        """Pixels and text of the marks on the time axis."""
-        scale = (WIDTH - LEFT) / self.end
-        return [(LEFT + value * scale, number(value)) for value in ticks(self.end)]
+    marks = [(LEFT + value * ((WIDTH - LEFT) / end), number(value)) for value in ticks(end)]
+    return {"lines": lines, "kinds": kinds, "ticks": marks, "caption": caption}
 
 
-def _boxes(x: NDArray[Any], width: NDArray[Any], base: NDArray[Any], top: NDArray[Any]) -> str:
+def _boxes(x: NDArray[Any], width: Any, base: Any, top: Any) -> str:
     """Boxes as one path; ``base`` and ``top`` are shares of the height of a line."""
-    parts = zip(x, width, BOX * (1.0 - base), BOX * (1.0 - top), strict=True)
-    return "".join(f"M{a:.1f} {b:.1f}V{c:.1f}h{w:.2f}V{b:.1f}z" for a, w, b, c in parts)
-
-
-def draw_nodes(activity: Activity, name: str = "") -> TimelinePicture:
-    """The first events, one line per node."""
-    window, end = activity.window()
-    scale = (WIDTH - LEFT) / end
-    n = min(activity.n_nodes, MOST_LINES)
-    lines = []
-    for node in range(n):
-        areas = {}
-        for code, kind in enumerate(NODE_KINDS):
-            rows = window[(window["node"] == node) & (window["kind"] == code)]
-            rows = rows[rows["end"] > rows["start"]]
-            if len(rows):
-                width = np.maximum(0.4, (rows["end"] - rows["start"]) * scale)
-                full = np.ones(len(rows))
-                areas[kind] = _boxes(LEFT + rows["start"] * scale, width, 0.0 * full, full)
-        lines.append((f"node {node}", areas))
-    part = f" Nodes 0 to {n - 1} of {activity.n_nodes:,}." if n < activity.n_nodes else ""
-    caption = (
-        f"What each node does{f' under {name}' if name else ''} at first: idealized time, in "
-        f"units of one proximal step.{part}"
+    parts = np.broadcast_arrays(x, width, BOX * (1.0 - base), BOX * (1.0 - top))
+    return "".join(
+        f"M{a:.1f} {b:.1f}V{c:.1f}h{w:.2f}V{b:.1f}z" for a, w, b, c in zip(*parts, strict=True)
     )
-    return TimelinePicture(lines, NODE_WORDS, end, caption)
 
 
-def node_shares(activity: Activity) -> Table:
-    """Shares of time, one row per node; of many nodes the mean and the extremes."""
-    shares = activity.shares
-    rows: list[tuple[str, Any]] = [(f"node {k}", row) for k, row in enumerate(shares)]
-    if len(rows) > MOST_ROWS:
-        mean = {name: float(np.mean(shares[name])) for name in shares.dtype.names or ()}
-        least, most = np.argmin(shares["idle_share"]), np.argmax(shares["idle_share"])
-        rows = [
-            (f"mean of {len(shares):,}", mean),
-            (f"least idle: node {least}", shares[least]),
-            (f"most idle: node {most}", shares[most]),
-        ]
-    first = count(activity.n_events, activity.unit)
-    return Table(
-        f"How the nodes spend their time, over the first {first}",
-        ("", *NODE_WORDS.values(), "idle"),
-        [(name, *(percent(float(row[kind])) for kind in (*NODE_KINDS, "idle_share")))
-         for name, row in rows],
-    )  # fmt: skip
+def _spans(rows: Intervals, scale: float) -> str:
+    width = np.maximum(0.4, (rows["end"] - rows["start"]) * scale)
+    return _boxes(LEFT + rows["start"] * scale, width, 0.0, 1.0)
 
 
-def mean_idle(activity: Activity) -> float:
-    """Idle share, mean over nodes."""
-    return float(np.mean(activity.shares["idle_share"]))
-
-
-def draw_ranks(ranks: Sequence[Execution]) -> TimelinePicture | None:
+def draw_ranks(ranks: Sequence[Execution]) -> dict[str, Any] | None:
     """What each rank did, measured; None without spans.
 
     A column of the picture is split from bottom to top by the share of each kind in its time.
@@ -249,10 +219,10 @@ def draw_ranks(ranks: Sequence[Execution]) -> TimelinePicture | None:
     part = f", the first {seconds(end)} of {seconds(whole)}" if end < 0.95 * whole else ""
     rest = f" Ranks 0 to {len(shown) - 1} of {len(ranks)}." if len(shown) < len(ranks) else ""
     caption = f"What each rank did, measured: seconds in the loop{part}.{rest}"
-    return TimelinePicture(lines, {kind: kind for kind in _used(ranks)}, end, caption)
+    return _picture(lines, {kind: kind for kind in used_kinds(ranks)}, end, caption)
 
 
-def _areas(shares: Mapping[str, NDArray[np.float64]]) -> dict[str, str]:
+def _areas(shares: Mapping[str, Vector]) -> dict[str, str]:
     """One path per kind; in every column, one kind begins where the last one ends."""
     step = (WIDTH - LEFT) / COLUMNS
     base = np.zeros(COLUMNS)
@@ -261,28 +231,21 @@ def _areas(shares: Mapping[str, NDArray[np.float64]]) -> dict[str, str]:
         top = base + shares[kind]
         shown = np.flatnonzero(shares[kind] > 0.002)
         if len(shown):
-            width = np.full(len(shown), step)
-            found[kind] = _boxes(LEFT + step * shown, width, base[shown], top[shown])
+            found[kind] = _boxes(LEFT + step * shown, step, base[shown], top[shown])
         base = top
     return found
 
 
-def _used(ranks: Sequence[Execution]) -> list[str]:
-    """Kinds of work that at least one rank did."""
-    return [kind for kind in KINDS if any(each.seconds.get(kind) for each in ranks)]
-
-
 def rank_shares(ranks: Sequence[Execution]) -> Table:
     """How the ranks spent their time, measured."""
-    used, rows = _used(ranks), []
+    used, rows = used_kinds(ranks), []
     for each in ranks[:MOST_LINES]:
-        whole = sum(each.seconds.values())
-        cells = [percent(each.seconds.get(kind, 0.0) / (whole or 1.0)) for kind in used]
+        cells = [percent(time_share(each, kind)) for kind in used]
         memory = f"{number(each.peak_memory / 1e6, 3)} MB" if each.peak_memory else UNKNOWN
-        rows.append((name_of(each), seconds(whole), *cells, memory))
+        rows.append((name_of(each), seconds(sum(each.seconds.values())), *cells, memory))
     cut = count(ranks[0].cut_edges, "edge")
     caption = f"How the ranks spent their time, measured; {cut} between ranks"
-    return Table(caption, ("", "in the loop", *used, "peak memory"), rows)
+    return caption, ("", "in the loop", *used, "peak memory"), rows
 
 
 def waiting_share(ranks: Sequence[Execution]) -> float:

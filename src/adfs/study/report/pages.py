@@ -3,33 +3,29 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from adfs.algorithms.base import Method, MethodSetting, get_algorithm
+from adfs.algorithms.base import MethodSetting, Source, get_algorithm
 from adfs.engine.execution import Execution
 from adfs.errors import AdfsError
 from adfs.problem.certificate import certified_text
 from adfs.problem.finite_sum import Problem
 from adfs.schedule.delays import Delays
+from adfs.schedule.poisson import PoissonSource
+from adfs.schedule.sampling_law import Drawer
 from adfs.solver import Result
-from adfs.study.comparison import Comparison, RunRecord
-from adfs.study.numbers import count, number, percent, seconds
+from adfs.study.comparison import Comparison
 from adfs.study.plots.comparison_plot import AXES
-from adfs.study.report import convergence_chart, node_timeline, rates
-from adfs.study.report.convergence_chart import PageCurve
-from adfs.study.report.facts import condition_facts, machine_facts, parameter_facts, problem_facts
+from adfs.study.report import node_timeline, rates
+from adfs.study.report.convergence_chart import ROWS, make_chart, page_curve
 from adfs.study.report.graph_picture import draw_graph
-from adfs.study.report.node_timeline import Activity, law_activity, method_activity
-from adfs.study.report.render import Table, render
+from adfs.study.report.node_timeline import Activity, activity_of
+from adfs.study.report.render import render
+from adfs.study.run_folder import describe_machine
 
 LONGEST_SETUP = 3.0  # seconds of set-up that a page may spend again, for a timeline
 MOST_SEEDS = 10  # drawn per algorithm
-FEW_ROWS = 8  # of a trace: fewer make a coarse curve
-ENDINGS = {
-    "converged": "Converged",
-    "max_iter": "Stopped at the limit of iterations",
-    "time_limit": "Stopped at the limit of time",
-    "interrupted": "Interrupted",
-    "diverged": "Diverged",
-}
+FEWEST = 100  # rows of a trace, however many runs a page has
+CHEAP = 2e9  # multiplications for a condition number that the run did not need: about a second
+LARGEST_GRAPH = 3_000  # nodes for which eigenvalues and diameter are computed for a page
 
 
 def train_page(
@@ -77,115 +73,80 @@ def train_page(
     True
     """
     activity = _run_activity(problem, result, delays or Delays(tau=result.tau))
-    rows = convergence_chart.rows_per_run(1) // 10
-    columns = convergence_chart.columns_of(result.trace, problem.n_samples, rows)
-    curves = [PageCurve(result.algorithm, columns, result.seed)]
+    n_samples, length = problem.n_samples, len(result.trace)
+    curves = [page_curve(result.algorithm, result.seed, result.trace, n_samples, ROWS // 10)]
     if result.proven_rate is not None:
-        curves.append(convergence_chart.theory_curve(curves[0], result.proven_rate))
-    length = len(result.trace)
-    chart = convergence_chart.make_chart(curves, "iteration", "relative_gap", tol, length)
-    idle = None if activity is None else node_timeline.mean_idle(activity)
-    both = None if idle is None or not ranks else (idle, node_timeline.waiting_share(ranks))
-    table, remark = rates.rates_of_run(result, columns, both)
-    facts = [
-        ("seed", str(result.seed)),
-        ("schedule", result.schedule),
-        ("set-up", seconds(result.setup_time)),
-        ("processes", f"{count(len(ranks), 'rank')} over MPI" if ranks else "one"),
-    ]
+        curves.append(curves[0].proven(result.proven_rate))
+    idle = None
+    if activity is not None and ranks:
+        idle = (activity.mean_idle, node_timeline.waiting_share(ranks))
+    fit = rates.fit(curves[0].columns, "relative_gap")
+    binding = getattr(result.parameters, "binding_place", None)
     return render(
         "train.html",
-        **_train_header(result, tol, measures or {}),
-        heading=data or "A run",
-        title=f"adfs: {result.algorithm} on {data or problem.topology.name}",
-        about=f"{result.algorithm} with {_about(problem)}",
-        chart=chart,
-        numbers=[("", convergence_chart.trace_table(curves[0]))],
-        proven=result.proven_rate is not None,
-        coarse=count(length, "row") if length < FEW_ROWS else "",
-        rates=table,
-        remark=remark,
-        parameters=parameter_facts(result.parameters, result.rule),
-        schedules=[_timeline(result.algorithm, activity)],
-        idle=None if idle is None else percent(idle),
-        ranks=node_timeline.draw_ranks(ranks) if ranks else None,
+        result=result,
+        gap=certified_text(result.duality_gap, result.duality_gap, result.objective_at_zero),
+        tol=tol,
+        measures=[(name, value, "") for name, value in (measures or {}).items()],
+        chart=make_chart(curves, "iteration", "relative_gap", tol, length),
+        curve=curves[0],
+        fit=fit,
+        rates=rates.rates_of_run(result, curves[0].columns, fit, idle),
+        activity=activity,
+        ranks=ranks,
+        rank_timeline=node_timeline.draw_ranks(ranks),
         rank_shares=node_timeline.rank_shares(ranks) if ranks else None,
-        **_problem(problem, data, getattr(result.parameters, "binding_place", None)),
-        command=command,
-        making_facts=facts + machine_facts(),
+        **_both_pages(problem, data, command, binding),
     )
 
 
-def _train_header(result: Result, tol: float | None, measures: Mapping[str, str]) -> dict[str, Any]:
-    gap = certified_text(result.duality_gap, result.duality_gap, result.objective_at_zero)
-    last = result.trace.last()
-    work = "sample gradients" if last["n_grad"] and not last["n_prox"] else "proximal steps"
-    amount = number(last["n_prox"] or last["n_grad"])
-    model = f"proximal steps, τ = {number(result.tau)}, {result.clock}"
-    tiles = [
-        ("objective F(θ)", number(result.objective, 8), ""),
-        ("duality gap", gap, "no model is better by more"),
-        ("iterations", number(result.iterations), f"{amount} {work}"),
-        ("idealized time", number(result.idealized_time, 6), model),
-        ("wall time", seconds(result.wall_time), "without set-up and evaluation"),
-        ("messages", number(last["n_comm"]), f"{number(last['bytes'])} bytes"),
-    ]
-    requested = "" if tol is None else f", requested {number(tol)}"
-    return {
-        "status": result.status,
-        "ending": f"{ENDINGS.get(result.status, result.status)}:",
-        "proof": f"relative duality gap {result.gap_text}{requested}.",
-        "tiles": [*tiles, *((name, value, "") for name, value in measures.items())],
-    }
-
-
-def _about(problem: Problem) -> str:
-    return (
-        f"{problem.loss.name} loss on {problem.topology.name}: "
-        f"{count(problem.n_samples, 'sample')}, {count(problem.n_features, 'feature')}, "
-        f"{count(problem.n_nodes, 'node')}."
+def _both_pages(problem: Problem, data: str, command: str, binding: Any = None) -> dict[str, Any]:
+    """What both pages say of the problem, with numbers that cost little or that the run knows."""
+    topology = problem.topology
+    is_small = topology.n_nodes <= LARGEST_GRAPH
+    is_known = problem.loss.smooth and (
+        problem.conditioning.batches_are_known
+        or (problem.n_samples * problem.n_features**2 <= CHEAP and problem.network.is_whole)
     )
-
-
-def _problem(problem: Problem, data: str, binding: Any = None) -> dict[str, Any]:
-    return {
-        "loss_formula": problem.loss.formula,
-        "problem_facts": problem_facts(problem, data),
-        "condition_facts": condition_facts(problem),
-        "graph": draw_graph(problem.topology, binding),
+    computed = {
+        "kappa_b": problem.conditioning.kappa_b() if is_known else None,
+        "gamma": topology.spectrum.gamma if is_small or "spectrum" in vars(topology) else None,
+        "diameter": topology.diameter if is_small and topology.n_nodes > 1 else None,
     }
-
-
-def _timeline(label: str, activity: Activity | None, name: str = "") -> tuple[Any, ...]:
-    """Label, picture and table; the last two are None without an activity."""
-    if activity is None:
-        return label, None, None
-    return label, node_timeline.draw_nodes(activity, name), node_timeline.node_shares(activity)
+    return {
+        "problem": problem, "data": data, "command": command, "machine": describe_machine(),
+        "graph": draw_graph(topology, binding), "computed": computed,
+    }  # fmt: skip
 
 
 def _run_activity(problem: Problem, result: Result, delays: Delays) -> Activity | None:
     chosen = result.parameters
     if hasattr(chosen, "make_clock"):  # a law of events, which every rank has
-        return law_activity(
-            chosen, result.seed, result.schedule, delays, result.clock, result.iterations
-        )
+        kind = PoissonSource if result.schedule == "poisson" else Drawer
+        source: Source = kind(chosen, result.seed, with_samples=False)
+        clock = chosen.make_clock(delays, result.clock)
+        return activity_of(source, clock, chosen, result.iterations)
     if not problem.network.is_whole:
         return None
     setting = MethodSetting(result.rule, result.tau, result.clock, delays, result.seed)
-    method = _method_again(problem, result.algorithm, setting, result.setup_time)
-    return None if method is None else method_activity(method, result.iterations)
+    return _again(problem, result.algorithm, setting, result.setup_time, result.iterations)[1]
 
 
-def _method_again(
-    problem: Problem, name: str, setting: MethodSetting, setup_time: float
-) -> Method | None:
-    """The method as it ran; None if its set-up takes long, or no rule makes its parameters."""
+def _again(
+    problem: Problem, name: str, setting: MethodSetting, setup_time: float, n_events: int
+) -> tuple[Any, Activity | None]:
+    """Parameters and first events of a method as it ran.
+
+    None for both if its set-up takes long, or no rule makes its parameters.
+    """
     if setup_time > LONGEST_SETUP:
-        return None
+        return None, None
     try:
-        return get_algorithm(name)(problem, setting)
+        method = get_algorithm(name)(problem, setting)
     except AdfsError:
-        return None
+        return None, None
+    chosen = method.parameters
+    return chosen, activity_of(method.source, method.clock, chosen, n_events)
 
 
 def compare_page(
@@ -223,111 +184,36 @@ def compare_page(
     >>> page.startswith("<!DOCTYPE html>")
     True
     """
-    labels, config = comparison.labels, comparison.config
-    shown = [record for label in labels for record in comparison.runs(label)[:MOST_SEEDS]]
-    most = convergence_chart.rows_per_run(len(shown))
-    columns = [convergence_chart.columns_of(run.trace, problem.n_samples, most) for run in shown]
-    curves = [
-        PageCurve(run.label, found, run.seed) for run, found in zip(shown, columns, strict=True)
-    ]
+    config = comparison.config
+    labels = {label: comparison.runs(label) for label in comparison.labels}
+    shown = [run for runs in labels.values() for run in runs[:MOST_SEEDS]]
+    most, n_samples = max(FEWEST, ROWS // max(1, len(shown))), problem.n_samples
+    curves = [page_curve(run.label, run.seed, run.trace, n_samples, most) for run in shown]
     chart = None
     if shown:
-        longest = max(len(record.trace) for record in shown)
-        chart = convergence_chart.make_chart(curves, axis, "suboptimality", config["tol"], longest)
-    methods = {record.label: _contender_again(problem, comparison, record) for record in shown}
-    activities = {
-        label: None if method is None else method_activity(method, _longest(comparison, label))
-        for label, method in methods.items()
-    }
+        longest = max(len(run.trace) for run in shown)
+        chart = make_chart(curves, axis, "suboptimality", config["tol"], longest)
+    delays, model = Delays(**config["delays"]), (config["tau"], config["clock"])
+    activities, parameters = {}, {}
+    for label, runs in labels.items():
+        run = runs[:MOST_SEEDS][-1]
+        n_events = max(int(each.trace.last()["iteration"] or 0) for each in runs)
+        setting = MethodSetting(run.rule, *model, delays, run.seed)
+        # The comparison keeps only the text of the parameters.
+        chosen, activities[label] = _again(
+            problem, run.algorithm, setting, run.setup_time, n_events
+        )
+        parameters[label] = (run.parameters if chosen is None else chosen), run.rule
     return render(
         "compare.html",
-        **_compare_header(comparison),
-        heading=data or "A comparison",
-        title=f"adfs: {len(labels)} algorithms on {data or problem.topology.name}",
-        about=_about(problem),
+        comparison=comparison,
+        tables=[comparison.table(axis=name) for name in sorted(AXES, key=axis.__ne__)],
+        titles_of_axes=AXES,
         chart=chart,
-        tables=[(AXES[name], _times(comparison, name)) for name in sorted(AXES, key=axis.__ne__)],
-        notes=comparison.table(axis=axis).notes if shown else [],
         most_seeds=MOST_SEEDS if len(shown) < len(comparison.records) else 0,
-        numbers=[
-            (f"{each.label}, seed {each.seed}", convergence_chart.trace_table(each))
-            for each in curves
-        ],
-        rates=_rates(comparison, curves, activities) if shown else None,
-        schedules=[_timeline(label, each, label) for label, each in activities.items()],
-        parameters=[
-            (label, _parameters(comparison.runs(label)[0], methods[label])) for label in labels
-        ],
-        **_problem(problem, data),
-        command=command,
-        making_facts=_compare_facts(comparison) + machine_facts(),
+        curves=curves,
+        rates=rates.rates_of_contenders(comparison, curves, activities),
+        activities=activities,
+        parameters=parameters,
+        **_both_pages(problem, data, command),
     )
-
-
-def _compare_header(comparison: Comparison) -> dict[str, Any]:
-    config = comparison.config
-    total = len(config["algorithms"]) * len(config["seeds"])
-    finished = sum(record.status != "interrupted" for record in comparison.records)
-    ending = f"{count(len(comparison.labels), 'algorithm')}, {count(total, 'run')}."
-    if comparison.interrupted:
-        ending = f"Interrupted with {finished} of {total} runs finished."
-    return {
-        "status": "interrupted" if comparison.interrupted else "",
-        "ending": ending,
-        "proof": "",
-        "tiles": [
-            (
-                "optimum F*",
-                number(comparison.optimum, 10),
-                f"certified: relative gap {comparison.gap_text}",
-            ),
-            ("requested", number(config["tol"]), "suboptimality"),
-            ("time model", f"τ = {number(config['tau'])}", config["clock"]),
-            ("limit per run", number(comparison.clock_limit), "idealized time"),
-        ],
-    }
-
-
-def _times(comparison: Comparison, axis: str) -> Table:
-    found = comparison.table(axis=axis)
-    headers = ("algorithm", *(number(accuracy) for accuracy in found.accuracies), "status")
-    rows = [(row.label, *(cell.text for cell in row.cells), row.status) for row in found]
-    title = AXES[axis][:1].upper() + AXES[axis][1:]
-    return Table(f"{title}, until the suboptimality is", headers, rows)
-
-
-def _longest(comparison: Comparison, label: str) -> int:
-    return max(int(run.trace.last()["iteration"] or 0) for run in comparison.runs(label))
-
-
-def _contender_again(problem: Problem, comparison: Comparison, run: RunRecord) -> Method | None:
-    """The method of a run, of which the comparison keeps only the text of its parameters."""
-    config = comparison.config
-    delays = Delays(**config["delays"])
-    setting = MethodSetting(run.rule, config["tau"], config["clock"], delays, run.seed)
-    return _method_again(problem, run.algorithm, setting, run.setup_time)
-
-
-def _rates(
-    comparison: Comparison, curves: list[PageCurve], activities: dict[str, Activity | None]
-) -> Table:
-    rows = []
-    for label, activity in activities.items():
-        found = [rates.fit(c.columns, "suboptimality") for c in curves if c.label == label]
-        idle = None if activity is None else node_timeline.mean_idle(activity)
-        rows.append((comparison.runs(label)[0], [each for each in found if each], idle))
-    return rates.rates_of_contenders(rows)
-
-
-def _parameters(run: RunRecord, method: Method | None) -> dict[str, Any]:
-    return parameter_facts(run.parameters if method is None else method.parameters, run.rule)
-
-
-def _compare_facts(comparison: Comparison) -> list[tuple[str, str]]:
-    config = comparison.config
-    seeds = config["seeds"]
-    return [
-        ("seeds", f"{seeds[0]} to {seeds[-1]}" if len(seeds) > 1 else str(seeds[0])),
-        ("runs at a time", str(config["jobs"])),
-        ("runs taken from a folder", str(sum(record.reused for record in comparison.records))),
-    ]

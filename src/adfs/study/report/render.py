@@ -10,7 +10,6 @@ import hashlib
 import re
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -19,32 +18,24 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 import adfs
+from adfs.study import numbers
 
-_LAYOUT = "\n\t"
+# Caption, headers and rows; the first cell of a row is its name.
+Table = tuple[str, Sequence[str], Sequence[Sequence[object]]]
+
 LONGEST_UNBROKEN = 18  # characters of a cell that is never broken into lines
 # Numbers, and the words that can replace one in a column of numbers.
 _NUMBER = re.compile(r"[-−<>]? ?\d|-$|n/a|not finite|diverged|no theorem|none|$")
 
 
-@dataclass(frozen=True)
-class Table:
-    """A table whose first column names its rows; ``css_class`` is that of the box around it."""
-
-    caption: str
-    headers: Sequence[str]
-    rows: Sequence[Sequence[object]]
-    css_class: str = "scroll"
-
-    @property
-    def column_classes(self) -> list[str | None]:
-        """One per column: ``n`` for numbers, ``short`` for cells without line breaks, None."""
-        return [_column_class([str(row[k]) for row in self.rows]) for k in range(len(self.headers))]
-
-
-def _column_class(cells: list[str]) -> str | None:
-    if cells and all(map(_NUMBER.match, cells)):
-        return "n"
-    return "short" if all(len(cell) <= LONGEST_UNBROKEN for cell in cells) else None
+def column_classes(rows: Sequence[Sequence[object]]) -> list[str | None]:
+    """One per column: ``n`` for numbers, ``short`` for cells without line breaks, None."""
+    columns = [[str(cell) for cell in column] for column in zip(*rows, strict=True)]
+    return [
+        "n" if all(map(_NUMBER.match, cells))
+        else "short" if max(map(len, cells)) <= LONGEST_UNBROKEN else None
+        for cells in columns
+    ]  # fmt: skip
 
 
 def visible(text: str) -> str:
@@ -60,7 +51,7 @@ def visible(text: str) -> str:
     """
     return "".join(
         each
-        if each in _LAYOUT or unicodedata.category(each) not in ("Cc", "Cf", "Cs")
+        if each in "\n\t" or unicodedata.category(each) not in ("Cc", "Cf", "Cs")
         else each.encode("unicode_escape").decode()
         for each in text
     )
@@ -85,25 +76,25 @@ def _finalize(value: Any) -> Any:
     return value if isinstance(value, Markup) else visible(str(value))
 
 
+def _digest(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
 @cache
 def environment() -> Environment:
     """The templates, with autoescape."""
     found = Environment(
         loader=PackageLoader("adfs.study.report"), autoescape=True, undefined=StrictUndefined,
-        trim_blocks=True, lstrip_blocks=True, finalize=_finalize,
+        trim_blocks=True, lstrip_blocks=True, finalize=_finalize, extensions=["jinja2.ext.do"],
     )  # fmt: skip
-    found.filters["formula"] = formula
+    for function in (
+        numbers.count, numbers.number, numbers.number_range, numbers.percent, numbers.seconds,
+        column_classes, formula,
+    ):  # fmt: skip
+        found.filters[function.__name__] = function
+    found.filters["digest"] = _digest
     found.policies["json.dumps_kwargs"] = {"allow_nan": False, "separators": (",", ":")}
     return found
-
-
-def render(template: str, **values: Any) -> str:
-    """The whole document; see ``templates/page.html`` for the values that every page needs."""
-    style, script = styles(), scripts()
-    return environment().get_template(template).render(
-        style=Markup(style), script=Markup(script), policy=policy(style, script),
-        version=adfs.__version__, **values,
-    )  # fmt: skip
 
 
 @cache
@@ -112,25 +103,12 @@ def _asset(name: str) -> str:
     return found.read_text(encoding="utf-8").replace("\r\n", "\n")
 
 
-def styles() -> str:
-    """All style sheets."""
-    return _asset("uPlot.min.css") + "\n" + _asset("report.css")
-
-
-def scripts() -> str:
-    """All scripts, with the licence that uPlot asks to be passed on."""
-    licence = _asset("uPlot.LICENSE").replace("*/", "* /")
+def render(template: str, **values: Any) -> str:
+    """The whole document; see ``templates/page.html`` for the values that every page needs."""
+    licence = _asset("uPlot.LICENSE").replace("*/", "* /")  # which uPlot asks to be passed on
     library = f"/* The charts are drawn by uPlot.\n\n{licence}*/\n{_asset('uPlot.iife.min.js')}"
-    return f"{library}\n{_asset('report.js')}"
-
-
-def policy(style: str, script: str) -> str:
-    """The Content-Security-Policy that allows these two texts and nothing else."""
-    return (
-        f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; "
-        "base-uri 'none'; form-action 'none'"
-    )
-
-
-def _digest(text: str) -> str:
-    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+    return environment().get_template(template).render(
+        style=Markup(_asset("uPlot.min.css") + "\n" + _asset("report.css")),
+        script=Markup(f"{library}\n{_asset('report.js')}"),
+        version=adfs.__version__, **values,
+    )  # fmt: skip
