@@ -8,10 +8,9 @@ import sys
 
 import pytest
 
-from adfs.cli.arguments import Command, Option
+from adfs.cli.arguments import Command, Option, Parser, nearest
 from adfs.cli.commands import ADFS, parse
 from adfs.cli.options import SETTINGS
-from adfs.cli.parser import Parser, nearest
 from adfs.data.generators import sparse_text
 from support.cli import write_libsvm
 

@@ -8,7 +8,7 @@ import pytest
 
 from adfs.cli import files
 from adfs.cli.files import chrome_trace, save_ranks, timeline_kind
-from adfs.cli.train_output import ranks_line, ranks_record
+from adfs.cli.train import ranks_line, ranks_record
 from adfs.engine import execution as spans_module
 from adfs.engine.execution import KINDS, Execution, Spans, account, gather_executions
 from adfs.errors import ParameterError

@@ -1,19 +1,27 @@
-"""Commands and their arguments as data.
+"""Commands and their arguments as data, and the parser that argparse makes of them.
 
 The parser, ``--help``, settings files, shell completion and the checks of paths all read the same
 `Command` and `Option` objects (the options are in `adfs.cli.options`).
 """
 
 import argparse
-from collections.abc import Callable, Iterator
+import re
+import sys
+import textwrap
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from math import fsum
-from typing import TYPE_CHECKING, Any
+from difflib import get_close_matches
+from typing import Any, NoReturn
 
+import adfs
+from adfs.cli import output
 from adfs.errors import ParameterError
+from adfs.mpi.launcher import rank_by_environment
 
-if TYPE_CHECKING:
-    from adfs.schedule.delays import Delays
+WIDEST = 100
+CHOICE = re.compile(r"argument (?P<name>\S+): invalid choice: '(?P<word>[^']*)'")
+UNKNOWN_FLAG = re.compile(r"unrecognized arguments: (?P<word>-[^\s=]*)")
+NEGATIVE_NUMBER = re.compile(r"-(\d|\.\d|inf$|nan$)")
 
 
 @dataclass(frozen=True)
@@ -34,11 +42,6 @@ class Kind:
             raise argparse.ArgumentTypeError(str(error).removesuffix(".")) from None
         except ValueError:
             raise argparse.ArgumentTypeError(f"{text!r} must be {self.wanted}") from None
-
-    def allows(self, value: Any) -> bool:
-        """Whether a settings file may hold this value; True and False are not numbers."""
-        every = value if self.is_list and isinstance(value, list) else [value]
-        return bool(every) and all(type(each) in self.types for each in every)
 
 
 TEXT = Kind("a text in quotes", str)
@@ -75,13 +78,7 @@ class Option:
 
     @property
     def is_switch(self) -> bool:
-        """Whether it is a flag without a value."""
         return not self.metavar
-
-    @property
-    def value_kind(self) -> Kind:
-        """The type of its value."""
-        return SWITCH if self.is_switch else self.kind
 
     @property
     def key(self) -> str:
@@ -95,7 +92,6 @@ class Option:
 
     @property
     def full_help(self) -> str:
-        """The help with the default."""
         if self.default is None:
             return self.help
         shown = f"{self.default:g}" if isinstance(self.default, float) else str(self.default)
@@ -103,14 +99,12 @@ class Option:
 
 
 Groups = dict[str, tuple[Option, ...]]
+Hook = Callable[[Option, argparse.Action], None]
 
 
 @dataclass(frozen=True)
 class Command:
-    """A command with its groups of options, or with verbs of its own.
-
-    A command without ``summary`` is not listed.
-    """
+    """A command with its groups of options, or with verbs of its own."""
 
     name: str
     summary: str
@@ -144,16 +138,161 @@ class Command:
             yield from verb.leaves(f"{prog} {verb.name}")
 
 
-def read_delays(args: argparse.Namespace) -> "Delays":
-    """The time model that the arguments describe, checked."""
-    from adfs.schedule.delays import Delays
+class Parser(argparse.ArgumentParser):
+    """Parser of one command and of its verbs; flags are never abbreviated.
 
-    return Delays(
-        args.tau, args.speed, args.delay_law, args.delay_shape, args.delay_of, args.delay_seed
+    With ``typed_only`` nothing is required and nothing has a default, so that the result holds
+    what was typed. ``hook`` is called for every option and its action.
+    """
+
+    def __init__(
+        self, command: Command, prog: str, typed_only: bool = False, hook: Hook | None = None
+    ) -> None:
+        self.command, self._typed_only, self._hook = command, typed_only, hook
+        self._verb = "COMMAND" if prog == "adfs" else "VERB"
+        words = [f"{self._verb} ..."] if command.verbs else []
+        for each in command.positions:
+            words.append(each.metavar if each.required else f"[{each.metavar}]")
+        width = min(WIDEST, output.width()) - 2
+        super().__init__(
+            prog=prog,
+            usage=" ".join([prog, "[OPTION ...]", *words]),
+            description=_filled(command.description, width),
+            epilog=_filled(command.epilog, width),
+            formatter_class=lambda prog: argparse.RawDescriptionHelpFormatter(prog, width=width),
+            allow_abbrev=False,
+            add_help=False,
+        )
+        if command.verbs:
+            self._add_verbs()
+        self._add_group(self._group("positional arguments"), command.positions)
+        general = self._group("options")
+        general.add_argument("-h", "--help", action="help", help="show this help and exit")
+        if prog == "adfs":
+            general.add_argument(
+                "--version", action=ShowVersion, nargs=0, help="show the version and exit"
+            )
+        for title, options in command.groups.items():
+            self._add_group(self._group(title) if title else general, options)
+        self.set_defaults(**({} if typed_only else {"command": command, "prog": prog}))
+
+    def _group(self, title: str) -> Any:
+        return self.add_argument_group(_heading(title))
+
+    def _add_verbs(self) -> None:
+        verbs: Any = self.add_subparsers(
+            title=_heading(f"{self._verb.lower()}s"), metavar=self._verb, dest="verb",
+            required=True, prog=self.prog, parser_class=Parser,
+        )  # fmt: skip
+        for verb in self.command.verbs:
+            prog = f"{self.prog} {verb.name}"
+            verbs.add_parser(verb.name, help=verb.summary, command=verb, prog=prog, hook=self._hook)
+
+    def _add_group(self, group: Any, options: Iterable[Option]) -> None:
+        rivals: dict[str, Any] = {"": group}
+        for option in options:
+            if option.rivals not in rivals:
+                rivals[option.rivals] = group.add_mutually_exclusive_group()
+            name = option.flag or option.dest
+            action = rivals[option.rivals].add_argument(name, **self._keywords(option))
+            if self._hook is not None:
+                self._hook(option, action)
+            if option.is_switch and self.command.has_settings:
+                hidden = {"help": argparse.SUPPRESS, "default": argparse.SUPPRESS}
+                undo = option.flag.replace("--", "--no-", 1)
+                group.add_argument(undo, dest=option.dest, action="store_false", **hidden)
+
+    def _keywords(self, option: Option) -> dict[str, Any]:
+        keywords: dict[str, Any] = {"help": option.full_help.replace("%", "%%")}
+        if option.is_switch:
+            keywords["action"] = "store_true"
+        else:
+            keywords |= {"metavar": option.metavar, "type": option.kind, "default": option.default}
+            keywords["choices"] = option.choices or None
+        if not option.flag and (self._typed_only or not option.required):
+            keywords["nargs"] = "?"
+        if self._typed_only:
+            keywords["default"] = argparse.SUPPRESS
+        return keywords
+
+    def parse_words(self, words: list[str]) -> tuple[argparse.Namespace, list[str]]:
+        """Parse, with negative numbers (-1e-3, -inf) as values: argparse takes them for flags."""
+        takes_value = {each.flag for each in self.command.options if each.metavar}
+        joined: list[str] = []
+        for word in words:
+            flag = word.removesuffix("=--")
+            if flag != word and flag in takes_value:  # argparse drops the two dashes
+                self.error(f"argument {flag}: expected one argument")
+            if joined and joined[-1] in takes_value and NEGATIVE_NUMBER.match(word):
+                joined[-1] += f"={word}"
+            else:
+                joined.append(word)
+        return self.parse_known_args(joined)
+
+    def error(self, message: str) -> NoReturn:
+        """One line on stderr, exit code 2; the nearest known name is suggested."""
+        near = self._near(message)
+        hint = f" (nearest: {near})" if near else ""
+        self.exit(2, f"{message}; see `{self.prog} --help`{hint}.")
+
+    def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
+        """Leave, after one line on stderr if there is a message."""
+        if message:
+            output.refuse(message, status)
+        sys.exit(status)
+
+    def print_help(self, file: Any = None) -> None:
+        """Print the help on stdout; a reader that leaves early is not a failure."""
+        print_once(self.format_help())
+
+    def _near(self, message: str) -> str | None:
+        """The choice or flag that is nearest to the one which was refused."""
+        if found := CHOICE.search(message):
+            choices = {each.flag or each.metavar: each.choices for each in self.command.options}
+            verbs = tuple(each.name for each in self.command.verbs)
+            return nearest(found["word"], choices.get(found["name"], verbs))
+        if found := UNKNOWN_FLAG.match(message):
+            return nearest(found["word"], self.command.flags)
+        return None
+
+
+class ShowVersion(argparse.Action):
+    """``--version``."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *values: Any, **keywords: Any) -> None:
+        """Print the version and leave."""
+        print_once(f"adfs {adfs.__version__}\n")
+        parser.exit()
+
+
+def print_once(text: str) -> None:
+    """Print on stdout; where mpiexec started several processes, only the first one prints."""
+    if not rank_by_environment():
+        output.emit(text)
+
+
+def nearest(word: str, names: Iterable[str]) -> str | None:
+    """The name that a mistyped or shortened word most likely stands for, if there is one."""
+    known = list(names)
+    same = [name for name in known if name.casefold() == word.casefold()]
+    longer = [name for name in known if name.startswith(word) and _is_long_enough(word)]
+    shorter = [name for name in known if word.startswith(name) and _is_long_enough(name)]
+    by_length = [*sorted(longer, key=len), *sorted(shorter, key=len, reverse=True)]
+    close = get_close_matches(word, known, n=1, cutoff=0.6)
+    return next(iter([*same, *by_length, *close]), None)
+
+
+def _is_long_enough(start: str) -> bool:
+    return len(start.strip("-")) >= 3
+
+
+def _heading(title: str) -> str:
+    return output.paint(title, "bold", sys.stdout)
+
+
+def _filled(text: str, width: int) -> str:
+    """Paragraphs filled to the width; blocks with indented lines stay as they are."""
+    return "\n\n".join(
+        block if "\n " in f"\n{block}" else textwrap.fill(block, width, break_on_hyphens=False)
+        for block in text.split("\n\n")
     )
-
-
-def mean_tau(args: argparse.Namespace) -> float:
-    """``--tau``, averaged over edges."""
-    tau: float | list[float] = args.tau
-    return fsum(tau) / len(tau) if isinstance(tau, list) else tau

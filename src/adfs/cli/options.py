@@ -29,6 +29,7 @@ DATASETS = (
     "covtype", "higgs", "a9a", "a9a.t", "mushrooms", "rcv1", "news20", "real-sim", "abalone",
     "reuters-money-fx", "breast-cancer", "diabetes",
 )  # fmt: skip
+SHELLS = ("bash", "zsh")
 DEFAULT_NODES = 4
 LARGEST = 2**31 - 1  # columns have int32 numbers
 FIRST_EVENTS = 10  # listed by `adfs schedule show`
@@ -86,6 +87,7 @@ DATA_HELP = (
 )
 DATA = Option("DATA", DATA_HELP, INPUT)
 OPTIONAL_DATA = Option("DATA", DATA_HELP, INPUT, required=False)
+SCHEDULE_FILE = Option("FILE", "a schedule file", INPUT)
 
 PROBLEM: Groups = {
     "the problem": (

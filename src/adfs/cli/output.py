@@ -1,5 +1,6 @@
 """Text and JSON on stdout and stderr: colours, widths, tables, notes and error lines."""
 
+import argparse
 import contextlib
 import json
 import os
@@ -153,6 +154,15 @@ def emit(text: str) -> None:
 def emit_json(record: dict[str, Any]) -> None:
     """One JSON object on stdout; numbers that JSON does not have become null."""
     emit(json.dumps(json_value(record), allow_nan=False) + "\n")
+
+
+def show(args: argparse.Namespace, record: dict[str, Any], text: str) -> int:
+    """The result of a command as JSON or as text, or neither if it is to be quiet; exit code 0."""
+    if args.json:
+        emit_json(record)
+    elif not getattr(args, "quiet", False):
+        emit(text)
+    return 0
 
 
 def _silence() -> None:

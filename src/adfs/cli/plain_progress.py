@@ -26,15 +26,18 @@ def are_lines_wanted(args: argparse.Namespace) -> bool:
     return not args.quiet and not output.is_live(sys.stderr)
 
 
-def both(first: Callable[[Any], Any], second: Callable[[Any], Any] | None) -> Callable[[Any], Any]:
-    """Call both, in this order."""
+def each_evaluation(
+    args: argparse.Namespace, stopping: "Stopping", has_lines: bool
+) -> Callable[[Any], None]:
+    """A callback that sends a dropped signal once more, and then may print a line."""
+    lines = ProgressLines(stopping) if has_lines else None
 
-    def call(progress: Any) -> None:
-        first(progress)
-        if second is not None:
-            second(progress)
+    def evaluated(progress: Any) -> None:
+        args.leaving.repeat()
+        if lines is not None:
+            lines(progress)
 
-    return call
+    return evaluated
 
 
 class LineTimer:
@@ -80,12 +83,11 @@ class ProgressLines:
             measured = f"suboptimality {error:.2g}"
         run = "" if label is None else f"{label}, seed {getattr(progress, 'seed', 0)}"
         remaining = self._remaining.setdefault(run, Remaining(self._stopping))
-        _, seconds = remaining.update(progress, error)
+        left = about(remaining.update(progress, error)[1])
         if not self._timer.is_due():
             return
-        time_spent = f"{progress.wall_time:.0f} s"
-        start = f"run {len(self._remaining)}, {run}: {time_spent}, " if run else f"{time_spent}: "
-        left = about(seconds)
+        spent = f"{progress.wall_time:.0f} s"
+        start = f"run {len(self._remaining)}, {run}: {spent}, " if run else f"{spent}: "
         parts = [
             f"{start}{measured} after {progress.iteration:,} events",
             rate(progress),

@@ -1,9 +1,11 @@
-"""The `Problem` that the arguments describe: samples read, weighted and given to the nodes."""
+"""What the arguments describe: the `Problem` with its samples, and the time model."""
 
 import argparse
+import shlex
 import sys
+from math import fsum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,17 +20,16 @@ from adfs.data.partition import Shard
 from adfs.errors import DataError, GraphError, ParameterError
 from adfs.graphs.topology import Topology
 from adfs.losses import get_loss
+from adfs.mpi.communicator import Communicator
 from adfs.mpi.problem_loading import network_of, place_nodes
 from adfs.problem.finite_sum import Problem
-
-if TYPE_CHECKING:
-    from adfs.mpi.communicator import Communicator
+from adfs.schedule.delays import Delays
 
 SIGMA_RANGE = (1e-100, 1e100)  # outside it, quotients in rates and steps overflow
 Labels = NDArray[np.float64]
 
 
-def build_problem(args: argparse.Namespace, world: "Communicator | None" = None) -> Problem:
+def build_problem(args: argparse.Namespace, world: Communicator | None = None) -> Problem:
     """The problem that the arguments describe; errors that are cheap to find come first.
 
     With a ``world`` each of its ranks loads the rows of its own nodes, and all call this together.
@@ -151,3 +152,21 @@ def _draw(done: int, total: int | None) -> None:
     share = f" of {total / 1e6:.1f}" if total else ""
     end = "\n" if done == total else ""
     print(f"\r{done / 1e6:8.1f}{share} MB", end=end, file=sys.stderr, flush=True)
+
+
+def read_delays(args: argparse.Namespace) -> Delays:
+    """The time model that the arguments describe, checked."""
+    return Delays(
+        args.tau, args.speed, args.delay_law, args.delay_shape, args.delay_of, args.delay_seed
+    )
+
+
+def mean_tau(args: argparse.Namespace) -> float:
+    """``--tau``, averaged over edges."""
+    tau: float | list[float] = args.tau
+    return fsum(tau) / len(tau) if isinstance(tau, list) else tau
+
+
+def shell_command(args: argparse.Namespace) -> str:
+    """The command line as a shell takes it, with settings as flags."""
+    return shlex.join(["adfs", *args.command_line])

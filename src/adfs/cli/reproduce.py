@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from adfs.cli import files, options, output, plain_progress
 from adfs.cli.arguments import Command, Option
-from adfs.cli.early_signals import SIGNALS
+from adfs.cli.main import SIGNALS
 from adfs.study.paper.catalogue import ALL, CATALOGUE, names_of
 
 if TYPE_CHECKING:
