@@ -9,7 +9,7 @@ import re
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import Any, NoReturn
 
@@ -26,13 +26,19 @@ NEGATIVE_NUMBER = re.compile(r"-(\d|\.\d|inf$|nan$)")
 
 @dataclass(frozen=True)
 class Kind:
-    """A type of value: how its text is read, and what a settings file may hold instead."""
+    """A type of value: how its text is read, and what a settings file may hold instead.
 
-    wanted: str
-    read: Callable[[str], Any]
+    ``suggestions`` are names that a shell completes although other values are allowed too.
+    """
+
+    wanted: str = "a text in quotes"
+    read: Callable[[str], Any] = str
     types: tuple[type, ...] = (str,)
     is_list: bool = False
     role: str = ""  # of a path: what a command does there
+    choices: tuple[str, ...] = ()
+    suggestions: tuple[str, ...] = ()
+    default: Any = None
 
     def __call__(self, text: str) -> Any:
         """The value that a text stands for; ``argparse`` calls this."""
@@ -43,38 +49,36 @@ class Kind:
         except ValueError:
             raise argparse.ArgumentTypeError(f"{text!r} must be {self.wanted}") from None
 
+    def with_default(self, value: Any) -> "Kind":
+        return replace(self, default=value)
 
-TEXT = Kind("a text in quotes", str)
+
 SWITCH = Kind("true or false", bool, (bool,))
 
 
 @dataclass(frozen=True)
 class Option:
-    """One argument: ``"--tau T"``, a switch such as ``"--json"``, or a position such as ``"DATA"``.
+    """One argument, as a line: its name, two spaces, and the help, to which a default is added.
 
-    ``default`` is added to the help. Options with the same ``rivals`` exclude each other.
-    ``suggestions`` are names that a shell completes although other values are allowed too.
+    The name is ``--tau T``, a switch such as ``--json``, or a position such as ``DATA``. Options
+    with the same ``rivals`` exclude each other.
     """
 
-    names: str
-    help: str
-    kind: Kind = TEXT
-    default: Any = None
-    choices: tuple[str, ...] = ()
-    suggestions: tuple[str, ...] = ()
+    line: str
+    kind: Kind = Kind()
     rivals: str = ""
     required: bool = True
 
     @property
     def flag(self) -> str:
         """``--tau``; empty for a position."""
-        first = self.names.split()[0]
+        first = self.line.split()[0]
         return first if first.startswith("--") else ""
 
     @property
     def metavar(self) -> str:
         """The name of the value in the help; empty for a switch."""
-        return self.names.removeprefix(self.flag).strip()
+        return self.line.partition("  ")[0].removeprefix(self.flag).strip()
 
     @property
     def is_switch(self) -> bool:
@@ -91,11 +95,10 @@ class Option:
         return self.key.replace("-", "_")
 
     @property
-    def full_help(self) -> str:
-        if self.default is None:
-            return self.help
-        shown = f"{self.default:g}" if isinstance(self.default, float) else str(self.default)
-        return f"{self.help} (default {shown})"
+    def help(self) -> str:
+        text, default = self.line.partition("  ")[2], self.kind.default
+        shown = f"{default:g}" if isinstance(default, float) else str(default)
+        return text if default is None else f"{text} (default {shown})"
 
 
 Groups = dict[str, tuple[Option, ...]]
@@ -203,12 +206,12 @@ class Parser(argparse.ArgumentParser):
                 group.add_argument(undo, dest=option.dest, action="store_false", **hidden)
 
     def _keywords(self, option: Option) -> dict[str, Any]:
-        keywords: dict[str, Any] = {"help": option.full_help.replace("%", "%%")}
+        kind, keywords = option.kind, dict[str, Any](help=option.help.replace("%", "%%"))
         if option.is_switch:
             keywords["action"] = "store_true"
         else:
-            keywords |= {"metavar": option.metavar, "type": option.kind, "default": option.default}
-            keywords["choices"] = option.choices or None
+            keywords |= {"metavar": option.metavar, "type": kind, "default": kind.default}
+            keywords["choices"] = kind.choices or None
         if not option.flag and (self._typed_only or not option.required):
             keywords["nargs"] = "?"
         if self._typed_only:
@@ -236,7 +239,6 @@ class Parser(argparse.ArgumentParser):
         self.exit(2, f"{message}; see `{self.prog} --help`{hint}.")
 
     def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
-        """Leave, after one line on stderr if there is a message."""
         if message:
             output.refuse(message, status)
         sys.exit(status)
@@ -248,7 +250,9 @@ class Parser(argparse.ArgumentParser):
     def _near(self, message: str) -> str | None:
         """The choice or flag that is nearest to the one which was refused."""
         if found := CHOICE.search(message):
-            choices = {each.flag or each.metavar: each.choices for each in self.command.options}
+            choices = {
+                each.flag or each.metavar: each.kind.choices for each in self.command.options
+            }
             verbs = tuple(each.name for each in self.command.verbs)
             return nearest(found["word"], choices.get(found["name"], verbs))
         if found := UNKNOWN_FLAG.match(message):
@@ -257,10 +261,7 @@ class Parser(argparse.ArgumentParser):
 
 
 class ShowVersion(argparse.Action):
-    """``--version``."""
-
     def __call__(self, parser: argparse.ArgumentParser, *values: Any, **keywords: Any) -> None:
-        """Print the version and leave."""
         print_once(f"adfs {adfs.__version__}\n")
         parser.exit()
 

@@ -71,8 +71,8 @@ the file and the accuracy to stdout. Columns that the data do not have count as 
 done, 2 bad input, 1 the program or its environment failed, 130 and 143 interrupted.""",
     _from("predict"),
     (
-        Option("MODEL", "a file that `adfs train --out` wrote", options.INPUT),
-        Option("DATA", options.DATA_HELP + "; y is not needed", options.INPUT),
+        Option("MODEL  a file that `adfs train --out` wrote", options.INPUT),
+        Option(f"{options.DATA.line}; y is not needed", options.INPUT),
     ),
     options.PREDICT,
 )
@@ -219,7 +219,7 @@ bash: add `source /path/to/adfs.bash` to ~/.bashrc, or install it for all shells
 zsh: put _adfs into a folder of $fpath, and have `autoload -U compinit && compinit` in ~/.zshrc. A
 new shell then completes. After an update of adfs, write the file again.""",
     _from("completion"),
-    (Option("SHELL", "bash or zsh", choices=options.SHELLS),),
+    (Option("SHELL  bash or zsh", options.one_of(options.SHELLS)),),
 )
 ADFS = Command(
     "adfs",

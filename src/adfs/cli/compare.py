@@ -36,7 +36,6 @@ IN_ONE_PROCESS = {"out": None, "report": None, "seeds": 1, "jobs": 1, "axis": "i
 
 
 def run(args: argparse.Namespace) -> int:
-    """Check, load, compare, print."""
     if args.engine == "mpi":
         return run_on_engine(args, _compare_on_ranks)
     _check(args)
@@ -84,7 +83,6 @@ def _limits(args: argparse.Namespace) -> Stopping:
 
 
 def _refuse_on_ranks(args: argparse.Namespace) -> None:
-    """Refuse options of comparisons in one process."""
     for name, default in IN_ONE_PROCESS.items():
         if getattr(args, name) != default:
             raise ParameterError(
@@ -133,9 +131,7 @@ def _record(args: argparse.Namespace, comparison: Comparison) -> dict[str, Any]:
         "table": comparison.table(axis=args.axis).to_dict(),
         **comparison.to_dict(),
         "config": comparison.config,
-        "data": args.data,
-        "out": args.out,
-        "report": args.report,
+        **output.values(args, "data", "out", "report"),
     }
 
 
@@ -204,7 +200,7 @@ def _record_on_ranks(
     args: argparse.Namespace, problem: Problem, runs: list[TimedRun], absent: dict[str, str]
 ) -> dict[str, Any]:
     cut = any(run.status == "interrupted" for run in runs)
-    names = ("tol", "time_limit", "clock_limit", "max_iter", "tau", "clock", "seed", "data")
+    options = ("tol", "time_limit", "clock_limit", "max_iter", "tau", "clock", "seed", "data")
     return {
         "status": "interrupted" if cut else "finished",
         "engine": "mpi",
@@ -216,10 +212,8 @@ def _record_on_ranks(
         "loss": problem.loss.name,
         "sigma": float(problem.sigma[0]),
         "graph": problem.topology.name,
-        "n_nodes": problem.n_nodes,
-        "n_samples": problem.n_samples,
-        "n_features": problem.n_features,
-        **{name: getattr(args, name) for name in names},
+        **output.values(problem, "n_nodes", "n_samples", "n_features"),
+        **output.values(args, *options),
         "command": shell_command(args),
     }
 

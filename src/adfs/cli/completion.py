@@ -34,7 +34,6 @@ _adfs_data_files() {{
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the script."""
     output.emit(script(args.shell))
     return 0
 
@@ -55,8 +54,8 @@ def script(shell: str) -> str:
             action.complete = dict.fromkeys(SHELLS, "_adfs_names")
         elif option.kind.role:
             action.complete = shtab.DIRECTORY if option.kind == FOLDER else shtab.FILE
-        elif option.suggestions:
-            action.choices = option.suggestions
+        elif option.kind.suggestions:
+            action.choices = option.kind.suggestions
 
     parser = Parser(ADFS, "adfs", hook=add_completion)
     preamble: Any = {shell: PREAMBLE[shell]}

@@ -18,9 +18,8 @@ def run(args: argparse.Namespace) -> int:
         return output.show(args, {"forgot": args.forget, "removed": removed}, text)
     records, rows = [], []
     for known, path in available():
-        facts = {name: getattr(known, name) for name in FACTS}
         place = None if path is None else str(path)
-        records.append({**facts, "sizes": "published", "path": place})
+        records.append({**output.values(known, *FACTS), "sizes": "published", "path": place})
         sizes = (f"{known.n_samples:,}{' published' if path else ''}", f"{known.n_features:,}")
         rows.append((known.name, *sizes, known.task, _where(known, path), known.description))
     return output.show(args, {"datasets": records}, output.table(HEADERS, rows, right=(1, 2)))

@@ -21,7 +21,6 @@ EXTRAS = {"mpi4py": "mpi", "mpich": "mpi", "matplotlib": "plots"}
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print what is known about this installation."""
     if args.mpi:
         return _run_mpi(args)
     if args.compile:
@@ -70,7 +69,6 @@ def _cells(row: dict[str, Any]) -> list[str]:
 
 
 def _run_compile(args: argparse.Namespace) -> int:
-    """Compile what is missing and print how much that was."""
     from adfs.compilation import compile_all
 
     compile_notice.enabled = False  # it would announce less time than this takes
@@ -105,7 +103,6 @@ def _version(package: str) -> str | None:
 
 
 def _numba_cache() -> dict[str, Any]:
-    """Where compiled kernels are kept, and how many there are."""
     stats = getattr(run_events, "stats", None)  # absent where NUMBA_DISABLE_JIT is set
     path = None if stats is None else stats.cache_path
     files = list(Path(path).glob("*.nbc")) if path else []

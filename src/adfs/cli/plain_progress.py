@@ -22,7 +22,6 @@ SECONDS_BETWEEN_LINES, SHARE_BETWEEN_LINES = 10.0, 0.1
 
 
 def are_lines_wanted(args: argparse.Namespace) -> bool:
-    """Whether progress is printed as plain lines."""
     return not args.quiet and not output.is_live(sys.stderr)
 
 
@@ -52,7 +51,6 @@ class LineTimer:
         self._lock = threading.Lock()  # runs report from several threads
 
     def is_due(self) -> bool:
-        """Whether to print a line now."""
         now = time.monotonic()
         with self._lock:
             if self._started is None:
@@ -72,7 +70,6 @@ class ProgressLines:
         self._remaining: dict[str, Remaining] = {}  # by the name of a run
 
     def __call__(self, progress: "Progress | RunProgress") -> None:
-        """Called at every evaluation; prints at a few."""
         from adfs.engine.progress import Remaining, about, rate
 
         reading, label = progress.reading, getattr(progress, "label", None)
@@ -103,7 +100,6 @@ class ShareLines:
         self._name, self._started, self._timer = name, time.monotonic(), LineTimer()
 
     def __call__(self, share: float) -> None:
-        """Called for every share; prints a few."""
         from adfs.engine.progress import about, seconds_left
 
         left = about(seconds_left(time.monotonic() - self._started, share))

@@ -35,9 +35,7 @@ def run(args: argparse.Namespace) -> int:
             "kind": "probability" if args.proba else "value" if model.classes is None else "label",
             "predictions": values if args.out is None else None,
             "measure": dict([measured]) if measured else None,
-            "model": args.model,
-            "data": args.data,
-            "out": args.out,
+            **output.values(args, "model", "data", "out"),
         }
         output.emit_json(facts)
         return 0
@@ -82,7 +80,6 @@ def summed(model: Model, scores: Vector, labels: NDArray[Any]) -> tuple[str, flo
 
 
 def phrase(name: str, value: float) -> str:
-    """The measure in words."""
     if name == "accuracy":
         return f"accuracy {100 * value:.2f} %"
     return f"{name.replace('_', ' ')} {value:.6g}"

@@ -148,7 +148,6 @@ def fetch(name: str, quiet: bool = False) -> None:
 
 
 def _draw(done: int, total: int | None) -> None:
-    """A counter that is overwritten on its line."""
     share = f" of {total / 1e6:.1f}" if total else ""
     end = "\n" if done == total else ""
     print(f"\r{done / 1e6:8.1f}{share} MB", end=end, file=sys.stderr, flush=True)
@@ -162,7 +161,6 @@ def read_delays(args: argparse.Namespace) -> Delays:
 
 
 def mean_tau(args: argparse.Namespace) -> float:
-    """``--tau``, averaged over edges."""
     tau: float | list[float] = args.tau
     return fsum(tau) / len(tau) if isinstance(tau, list) else tau
 

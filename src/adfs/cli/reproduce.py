@@ -115,6 +115,6 @@ COMMAND = Command(
     f"the claim holds.\n\nnames:\n{LISTED}\n  {ALL:<{WIDTH}}  all of them",
     EXAMPLES,
     run,
-    (Option("NAME", "one of the names above", suggestions=(*CATALOGUE, ALL)),),
+    (Option("NAME  one of the names above", options.text_like((*CATALOGUE, ALL))),),
     options.REPRODUCE,
 )

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -39,12 +40,10 @@ class UniformLaw:
         self.offsets = m * np.arange(n_nodes + 1)
 
     def importance_of(self, node: int) -> NDArray[np.float64]:
-        """The same for all samples."""
         return np.ones(int(self.offsets[node + 1] - self.offsets[node]))
 
 
 def run_sample(args: argparse.Namespace) -> int:
-    """Sample, write, show."""
     schedule = Schedule.sample(_law(args), args.events, args.seed)
     if args.out is not None:
         with files.writing(args.out) as place:
@@ -62,7 +61,6 @@ def _law(args: argparse.Namespace) -> SamplingLaw:
 
 
 def run_show(args: argparse.Namespace) -> int:
-    """Counts, shares, first events."""
     return _show(args, Schedule.load(args.file), args.first)
 
 
@@ -106,7 +104,6 @@ def _event(event: Any) -> str:
 
 
 def run_times(args: argparse.Namespace) -> int:
-    """Finish time and idle share of each node."""
     schedule = Schedule.load(args.file)
     clock = schedule.clock(clock=args.clock, delays=read_delays(args))
     idle = clock.idle_share()
@@ -124,7 +121,6 @@ def run_times(args: argparse.Namespace) -> int:
 
 
 def run_timeline(args: argparse.Namespace) -> int:
-    """The picture, the trace, or both."""
     if args.out is None and args.chrome is None:
         raise ParameterError("a timeline needs a file; give --out picture.png or --chrome t.json.")
     kind = files.picture_kind("--out", args.out) if args.out is not None else ""
@@ -142,9 +138,9 @@ def run_timeline(args: argparse.Namespace) -> int:
     if args.chrome is not None:
         files.write(args.chrome, json.dumps(chrome_trace(table)).encode())
     if args.out is not None:
-        ax = files.new_axes(9.0, 1.3 + min(0.62 * schedule.n_nodes, 14.0))
-        draw_timeline(table, schedule.n_nodes, ax)
-        files.save_picture(ax.figure, args.out, kind)
+        size = (9.0, 1.3 + min(0.62 * schedule.n_nodes, 14.0))
+        draw = partial(draw_timeline, table, schedule.n_nodes)
+        files.save_picture(args.out, kind, size, draw)
     written = ", ".join(path for path in (args.out, args.chrome) if path is not None)
-    record = {"first": args.first, "last": last, "out": args.out, "chrome": args.chrome}
+    record = {**output.values(args, "first", "out", "chrome"), "last": last}
     return output.show(args, record, f"events {args.first} to {last - 1}: wrote {written}\n")

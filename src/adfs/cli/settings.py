@@ -100,8 +100,8 @@ def _words(prog: str, where: str, option: Option, value: Any) -> list[str]:
         kind(text)
     except argparse.ArgumentTypeError as error:
         raise ParameterError(f"{where}: {error}; see `{prog} --help`.") from None
-    if option.choices:
-        _require(text in option.choices, where, f"one of {', '.join(option.choices)}", value)
+    if kind.choices:
+        _require(text in kind.choices, where, f"one of {', '.join(kind.choices)}", value)
     if option.flag:
         return [f"{option.flag}={text}"]
     return [f"./{text}" if text.startswith("-") else text]  # a file, not a flag

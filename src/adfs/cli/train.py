@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from adfs import model as models
 from adfs.agreement import Alone, attempt
 from adfs.algorithms import registered  # noqa: F401  (fills the registry)
 from adfs.algorithms.base import MethodSetting, get_algorithm, require_schedule
@@ -103,7 +102,7 @@ def _check(args: argparse.Namespace) -> None:
         flag = "--resume" if args.resume else "--checkpoint-every"
         raise ParameterError(f"{flag} needs the folder of the checkpoints; add --checkpoint DIR.")
     if args.timeline is not None:
-        files.timeline_kind("--timeline", args.timeline)
+        files.picture_kind("--timeline", args.timeline, or_trace=True)
     files.check_report(args.report)
 
 
@@ -173,40 +172,18 @@ def record(
     test: Any,
 ) -> Record:  # fmt: skip
     """The run as plain values; unknown ones are None."""
-    last = result.trace.last()
+    last, about_file = result.trace.last(), ("format", "adfs", "classes", "command")
     return {
         "status": result.status,
-        "objective": finite(result.objective),
-        "duality_gap": finite(result.duality_gap),
+        **{name: value for name, value in model.meta.items() if name not in about_file},
         "relative_gap": finite(result.relative_gap),
-        "tol": args.tol,
-        "iterations": result.iterations,
-        "idealized_time": result.idealized_time,
-        "wall_time": result.wall_time,
-        "setup_time": result.setup_time,
+        **output.values(result, "idealized_time", "wall_time", "setup_time", "resumed"),
         **{name: last[name] for name in ("n_prox", "n_grad", "n_comm", "bytes")},
         "consensus_error": finite(float(last["consensus_error"] or 0.0)),
-        "n_nodes": problem.n_nodes,
-        "n_samples": problem.n_samples,
-        "n_features": model.n_features,
-        "seed": result.seed,
-        "data": args.data,
-        "loss": problem.loss.name,
-        "sigma": float(problem.sigma[0]),
         "C": finite(1.0 / problem.total_sigma),
-        "intercept": model.intercept,
-        "graph": problem.topology.name,
-        "algorithm": result.algorithm,
-        "schedule": result.schedule,
-        "tau": args.tau,
-        "clock": args.clock,
-        "parameters": models.summary(result),
         "train": train,
         "test": None if test is None else _on_test_data(model, *test),
-        "resumed": result.resumed,
-        "out": args.out,
-        "trace": args.trace,
-        "report": args.report,
+        **output.values(args, "tol", "data", "tau", "clock", "out", "trace", "report"),
     }
 
 
@@ -246,7 +223,8 @@ def _finish(
 
     def save_timeline(path: str) -> None:
         # The suffix of the given name decides, also where a symbolic link has another one.
-        files.save_ranks(ranks, path, files.timeline_kind("--timeline", args.timeline))
+        kind = files.picture_kind("--timeline", args.timeline, or_trace=True)
+        files.save_ranks(ranks, path, kind)
 
     def save_report(path: str) -> None:
         from adfs.study.report import train_page
@@ -366,6 +344,5 @@ def ranks_line(ranks: list[Record]) -> str:
 
 
 def ranks_record(ranks: Sequence[Execution]) -> list[Record]:
-    """What each rank did, as plain values."""
     names = ("rank", "nodes", "seconds", "cut_edges", "peak_memory", "bytes_sent")
-    return [{name: getattr(each, name) for name in names} for each in ranks]
+    return [output.values(each, *names) for each in ranks]
