@@ -57,7 +57,7 @@ def test_examples_are_understood_and_end_well(adfs, surroundings, line):
     if line.startswith(("mpiexec", "ADFS_DATA=")) or (
         line.startswith(HEAVY) and "json" not in line
     ):
-        assert parse(words).command.run  # for more ranks, another folder, or too long for here
+        assert parse(words).command  # for more ranks, another folder, or too long for here
         return
     outcome = adfs(*words)
     assert (outcome.code, outcome.err.count("adfs:")) == (0, 0), outcome.err

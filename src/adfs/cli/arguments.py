@@ -107,13 +107,15 @@ Hook = Callable[[Option, argparse.Action], None]
 
 @dataclass(frozen=True)
 class Command:
-    """A command with its groups of options, or with verbs of its own."""
+    """A command with its groups of options, or with verbs of its own.
+
+    It is run by ``run`` in the file with its name, the verb of a command by ``run_`` and its name.
+    """
 
     name: str
     summary: str
     description: str
     epilog: str
-    run: Callable[[argparse.Namespace], int] | None = None
     positions: tuple[Option, ...] = ()
     groups: Groups = field(default_factory=dict)
     verbs: "tuple[Command, ...]" = ()

@@ -8,7 +8,7 @@ import argparse
 import importlib
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from adfs.cli import files, options, output, reproduce, settings
 from adfs.cli.arguments import Command, Option, Parser
@@ -19,16 +19,6 @@ from adfs.mpi.launcher import rank_by_environment
 from adfs.mpi.supervisor import is_supervised, supervise
 
 FAILED, BAD_INPUT = 1, 2
-
-
-def _from(module: str, name: str = "run") -> Callable[[argparse.Namespace], int]:
-    """A function of a command's file, which imports NumPy and is imported when it is called."""
-
-    def run(args: argparse.Namespace) -> int:
-        code: int = getattr(importlib.import_module(f"adfs.cli.{module}"), name)(args)
-        return code
-
-    return run
 
 
 TRAIN = Command(
@@ -49,7 +39,6 @@ examples:
 The objective is F(theta) = sum over nodes of [ sum of losses + sigma/2 |theta|^2 ]: sums, not
 means. Exit codes: 0 converged, 2 bad input, 3 stopped before tol, 1 the program or a rank failed,
 130 and 143 interrupted (what exists is kept).""",
-    _from("train"),
     (options.DATA,),
     options.TRAIN,
 )
@@ -69,7 +58,6 @@ examples:
 Predictions go to stdout and the accuracy (or error) to stderr; with --out the predictions go to
 the file and the accuracy to stdout. Columns that the data do not have count as zero. Exit codes: 0
 done, 2 bad input, 1 the program or its environment failed, 130 and 143 interrupted.""",
-    _from("predict"),
     (
         Option("MODEL  a file that `adfs train --out` wrote", options.INPUT),
         Option(f"{options.DATA.line}; y is not needed", options.INPUT),
@@ -99,7 +87,6 @@ With --engine mpi the algorithms run one after another on the ranks that mpiexec
 the relative duality gap --tol: no rank has all rows, so the optimum is not known. The table shows
 the seconds of each run and of its set-up. Exit codes: 0 done, whether or not tol was reached, 2 bad
 input, 1 the program or its environment failed, 130 and 143 interrupted.""",
-    _from("compare"),
     (options.DATA,),
     options.COMPARE,
 )
@@ -126,7 +113,6 @@ examples:
 examples:
   adfs schedule sample --graph ring --nodes 8 --p-comm 0.3 --events 1000 --out s.npz
   adfs schedule sample breast-cancer --nodes 9 --sigma 0.1 --events 10000 --seed 1 --json""",
-            _from("schedule", "run_sample"),
             (options.OPTIONAL_DATA,),
             options.SAMPLE,
         ),
@@ -139,7 +125,6 @@ examples:
 examples:
   adfs schedule show s.npz
   adfs schedule show s.npz --first 3 --json""",
-            _from("schedule", "run_show"),
             (options.SCHEDULE_FILE,),
             options.SHOW,
         ),
@@ -153,7 +138,6 @@ examples:
   adfs schedule times s.npz --tau 5 --delay-law exponential
   adfs schedule times s.npz --speed 1,1,10,1,1,1,1,1
   adfs schedule times s.npz --clock rendezvous --json""",
-            _from("schedule", "run_times"),
             (options.SCHEDULE_FILE,),
             options.TIMES,
         ),
@@ -166,7 +150,6 @@ examples:
 examples:
   adfs schedule timeline s.npz --tau 3 --last 40 --out timeline.png
   adfs schedule timeline s.npz --first 100 --last 200 --chrome timeline.json --json""",
-            _from("schedule", "run_timeline"),
             (options.SCHEDULE_FILE,),
             options.TIMELINE,
         ),
@@ -186,7 +169,6 @@ examples:
 A name is searched in the folder ADFS_DATA, then in the cache (ADFS_CACHE, else ~/.cache/adfs), and
 downloaded when it is first used, and again after --forget NAME. The numbers of rows are the
 published ones: a file on disk may have others.""",
-    _from("datasets"),
     groups=options.DATA_SETS,
 )
 INFO = Command(
@@ -198,7 +180,6 @@ compiled kernels and data sets are kept. With --mpi, measure what a message and 
 take here, and which --tau follows. With --compile, compile all kernels now, as for a container
 image.""",
     "examples:\n  adfs info\n  adfs info --json\n  mpiexec -n 2 adfs info --mpi",
-    _from("info"),
     groups=options.INFO,
 )
 COMPLETION = Command(
@@ -218,7 +199,6 @@ bash: add `source /path/to/adfs.bash` to ~/.bashrc, or install it for all shells
 
 zsh: put _adfs into a folder of $fpath, and have `autoload -U compinit && compinit` in ~/.zshrc. A
 new shell then completes. After an update of adfs, write the file again.""",
-    _from("completion"),
     (Option("SHELL  bash or zsh", options.one_of(options.SHELLS)),),
 )
 ADFS = Command(
@@ -256,8 +236,10 @@ def run(argv: Sequence[str] | None, leaving: Leaving) -> int:
         with output.warnings_as_notes(quiet):
             if getattr(args, "engine", "local") == "mpi" and not supervised:
                 code = supervise(args.command_line)
-            else:
-                code = args.command.run(args)
+            else:  # the files of the commands import NumPy
+                _, module, *verb = args.prog.split()
+                file = importlib.import_module(f"adfs.cli.{module}")
+                code = getattr(file, "_".join(["run", *verb]))(args)
             if checks_files:
                 settings.save(args, code)
             return code

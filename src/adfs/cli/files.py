@@ -8,6 +8,7 @@ import contextlib
 import io
 import json
 import os
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -84,31 +85,21 @@ def identity(path: str) -> tuple[int, int, str]:
 def check_writable(flag: str, path: str) -> None:
     """Refuse, before any work, a path where a file cannot be written."""
     try:
-        fault = _fault(path)
+        target = Path(os.path.realpath(path))
+        if not path or target.is_dir():
+            fault = "must name a file, but is a folder; add a file name"
+        elif not target.parent.is_dir():
+            fault = f"must be in an existing folder, but {target.parent} is none; create it first"
+        elif target.exists() and not target.is_file():
+            fault = "must be an ordinary file, not a device; choose another"
+        elif target.exists() and not os.access(target, os.W_OK):
+            fault = "is write-protected; choose another file"
+        else:  # files are written beside their final name first, so try that
+            tempfile.NamedTemporaryFile(dir=target.parent, prefix=f".{target.name}.").close()
+            return
     except OSError as error:
         fault = f"cannot be written: {error.strerror}; choose another place"
-    if fault:
-        raise DataError(f"{flag} {path or repr(path)} {fault}.")
-
-
-def _fault(path: str) -> str | None:
-    """Why a file cannot be written at ``path``, with the way out."""
-    target = Path(os.path.realpath(path))
-    if not path or target.is_dir():
-        return "must name a file, but is a folder; add a file name"
-    if not target.parent.is_dir():
-        return f"must be in an existing folder, but {target.parent} is none; create it first"
-    if target.exists() and not target.is_file():
-        return "must be an ordinary file, not a device; choose another"
-    if target.exists() and not os.access(target, os.W_OK):
-        return "is write-protected; choose another file"
-    import tempfile
-
-    # Files are written beside their final name first, so try that.
-    handle, neighbour = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    os.close(handle)
-    os.unlink(neighbour)
-    return None
+    raise DataError(f"{flag} {path or repr(path)} {fault}.")
 
 
 def make_folder(out: str, folder: Path, *names: str) -> Path:

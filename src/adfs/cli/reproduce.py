@@ -114,7 +114,6 @@ COMMAND = Command(
     "Measure a result of the paper again, print it beside what the paper claims, and say whether "
     f"the claim holds.\n\nnames:\n{LISTED}\n  {ALL:<{WIDTH}}  all of them",
     EXAMPLES,
-    run,
     (Option("NAME  one of the names above", options.text_like((*CATALOGUE, ALL))),),
     options.REPRODUCE,
 )
