@@ -41,7 +41,15 @@ def run(args: argparse.Namespace) -> int:
     _check(args)
     problem = build_problem(args)
     comparison = _compare(args, problem)
-    failures = [*comparison.failures, *_save_report(args, problem, comparison)]
+
+    def save_report(path: str) -> None:
+        from adfs.study.report import compare_page
+
+        command = shell_command(args)
+        page = compare_page(problem, comparison, data=args.data, command=command, axis=args.axis)
+        files.write(path, page.encode())
+
+    failures = [*comparison.failures, *files.write_each((args.report, save_report))]
     if args.json:
         output.emit_json(_record(args, comparison))
     elif not args.quiet:
@@ -107,21 +115,6 @@ def _compare(args: argparse.Namespace, problem: Problem) -> Comparison:
             callback=each_evaluation(args, _limits(args), are_lines_wanted(args)),
             signals=SIGNALS, axis=args.axis, command=shell_command(args),
         )  # fmt: skip
-
-
-def _save_report(args: argparse.Namespace, problem: Problem, comparison: Comparison) -> list[str]:
-    """Write the page, if one is wanted; errors as messages."""
-    if args.report is None:
-        return []
-    from adfs.study.report import compare_page
-
-    command = shell_command(args)
-    page = compare_page(problem, comparison, data=args.data, command=command, axis=args.axis)
-    try:
-        files.write(args.report, page.encode())
-    except output.OutputError as error:
-        return [str(error)]
-    return []
 
 
 def _record(args: argparse.Namespace, comparison: Comparison) -> dict[str, Any]:

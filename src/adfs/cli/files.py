@@ -135,6 +135,19 @@ def write(path: str, content: bytes) -> None:
         write_whole(place, content)
 
 
+def write_each(*writers: tuple[str | None, Callable[[str], object]]) -> list[OutputError]:
+    """Let each write to its path, if it is given; errors are returned, so that others go on."""
+    failures = []
+    for path, save in writers:
+        try:
+            if path is not None:
+                with writing(path) as place:
+                    save(place)
+        except OutputError as error:
+            failures.append(error)
+    return failures
+
+
 def have_matplotlib() -> bool:
     try:
         import matplotlib.figure  # noqa: F401

@@ -235,18 +235,12 @@ def _finish(
         )  # fmt: skip
         files.write(path, page.encode())
 
-    writers = (
-        (args.out, model.save), (args.trace, result.trace.to_csv), (args.timeline, save_timeline),
+    failures = files.write_each(
+        (args.out, model.save),
+        (args.trace, result.trace.to_csv),
+        (args.timeline, save_timeline),
         (args.report, save_report),
-    )  # fmt: skip
-    failures: list[Exception] = []
-    for path, save in writers:
-        try:
-            if path is not None:
-                with files.writing(path) as place:
-                    save(place)
-        except output.OutputError as error:
-            failures.append(error)
+    )
     if ranks:
         facts["ranks"] = ranks_record(ranks)
     text = _summary(args, facts, result.gap_text)
@@ -267,8 +261,9 @@ def _exit_code(args: argparse.Namespace, result: Result, prints: bool = True) ->
         f"{result.status} at relative gap {result.gap_text}, before --tol {args.tol:g}; "
         f"{BEYOND_DEFAULT if by_default else WAYS_OUT[result.status]}."
     )
-    interrupted = result.status == "interrupted" and result.signal is not None
-    code = 128 + (result.signal or 0) if interrupted else NOT_CONVERGED
+    code = NOT_CONVERGED
+    if result.status == "interrupted" and result.signal is not None:
+        code = 128 + result.signal
     return output.complain(message, code) if prints else code
 
 
