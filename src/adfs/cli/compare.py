@@ -63,11 +63,11 @@ def run(args: argparse.Namespace) -> int:
     else:
         way = f"they are kept in {args.out}, give the same command again to continue"
     n_runs = len(comparison.config["algorithms"]) * len(comparison.config["seeds"])
-    message = f"{_progress(comparison.records, n_runs)}; {way}."
+    message = f"{_interruption(comparison.records, n_runs)}; {way}."
     return output.complain(message, 128 + (comparison.signal or 2))
 
 
-def _progress(runs: Any, n_runs: int) -> str:
+def _interruption(runs: Any, n_runs: int) -> str:
     finished = sum(run.status != "interrupted" for run in runs)
     return f"interrupted with {finished} of {n_runs} runs finished"
 
@@ -177,7 +177,7 @@ def _compare_on_ranks(
             return 0
         code = 128 + (runs[-1].signal or 2)
         way = "name the others in --algorithms to run them"
-        message = f"{_progress(runs, len(contenders))}; {way}."
+        message = f"{_interruption(runs, len(contenders))}; {way}."
         return output.complain(message, code) if prints else code
 
     return finish
