@@ -168,12 +168,16 @@ class Model:
             )
         return np.column_stack([expit(-scores), expit(scores)])
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a .npz file, whole or not at all; the same bytes for the same model."""
+    def to_bytes(self) -> bytes:
+        """Content of the model's file, the same for the same model."""
         buffer = io.BytesIO()
         meta = np.array(json.dumps(dict(self.meta), allow_nan=False))
         np.savez(buffer, coef=self.coef, thetas=self.thetas, meta=meta)
-        write_whole(path, buffer.getvalue())
+        return buffer.getvalue()
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a .npz file, whole or not at all."""
+        write_whole(path, self.to_bytes())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Model":
