@@ -44,6 +44,7 @@ def text_like(names: tuple[str, ...], default: str | None = None) -> Kind:
 
 
 def whole(least: int, most: int | None = None) -> Kind:
+    """A whole number from ``least`` to ``most``."""
 
     def read(text: str) -> int:
         return checks.whole("", int(text), least, most)

@@ -3,7 +3,6 @@
 import argparse
 import json
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,40 +66,35 @@ def run_show(args: argparse.Namespace) -> int:
 def _show(
     args: argparse.Namespace, schedule: Schedule, first: int, written: str | None = None
 ) -> int:
-    record = _record(schedule, first)
-    counts = record["n_local"]
-    lines = [
-        ("events", f"{record['n_events']:,}"),
-        ("network", f"{record['n_nodes']} nodes, {record['n_edges']} edges"),
-        ("communications", f"{record['n_exchanges']:,} ({100 * record['p_comm']:.1f} %)"),
-        ("local updates", f"{sum(counts):,}, {min(counts):,} to {max(counts):,} per node"),
-        (f"first {len(record['first'])}", " ".join(map(_event, record["first"]))),
-    ]
-    text = output.facts([*lines, *([("wrote", written)] if written else [])])
-    return output.show(args, {**record, "out": written}, text)
-
-
-def _record(schedule: Schedule, first: int) -> dict[str, Any]:
+    """Counts, shares, and the first events as in the paper: (0,3) exchanges, (2) is local."""
     n_edges, n_nodes = len(schedule.edges), schedule.n_nodes
     counts = np.zeros(n_edges + n_nodes, dtype=np.int64)
     for block in schedule.blocks():
         counts += np.bincount(block.which, minlength=len(counts))
-    n_exchanges = int(counts[:n_edges].sum())
+    n_exchanges, local = int(counts[:n_edges].sum()), counts[n_edges:]
+    p_comm = n_exchanges / max(1, schedule.n_events)
     shown = schedule.events(0, first).which.tolist()
-    return {
+    events = [schedule.edges[k].tolist() if k < n_edges else k - n_edges for k in shown]
+    texts = [f"({','.join(map(str, np.atleast_1d(event)))})" for event in events]
+    record = {
         "n_events": schedule.n_events,
         "n_nodes": n_nodes,
         "n_edges": n_edges,
         "n_exchanges": n_exchanges,
-        "p_comm": n_exchanges / max(1, schedule.n_events),
-        "n_local": counts[n_edges:].tolist(),
-        "first": [schedule.edges[k].tolist() if k < n_edges else k - n_edges for k in shown],
+        "p_comm": p_comm,
+        "n_local": local,
+        "first": events,
+        "out": written,
     }
-
-
-def _event(event: Any) -> str:
-    """As in the paper: (0,3) is an exchange, (2) a local update."""
-    return "(" + ",".join(map(str, event if isinstance(event, list) else [event])) + ")"
+    lines = [
+        ("events", f"{schedule.n_events:,}"),
+        ("network", f"{n_nodes} nodes, {n_edges} edges"),
+        ("communications", f"{n_exchanges:,} ({100 * p_comm:.1f} %)"),
+        ("local updates", f"{local.sum():,}, {local.min():,} to {local.max():,} per node"),
+        (f"first {len(events)}", " ".join(texts)),
+        *([("wrote", written)] if written else []),
+    ]
+    return output.show(args, record, output.facts(lines))
 
 
 def run_times(args: argparse.Namespace) -> int:
