@@ -76,19 +76,16 @@ class Archive:
                     name.removesuffix(".npy"): zipped.getinfo(name) for name in zipped.namelist()
                 }
 
-    def read(self, key: str) -> NDArray[Any]:
-        """One array in memory; `MemoryError` where the machine cannot hold all that was read."""
-        return self._open(key, mapped=False)
-
     def map(self, key: str) -> NDArray[Any]:
         """One array, read-only and left on disk where it is not compressed; its checksum is right.
 
         Its numbers need not be aligned as compiled code expects them, so take a copy of what is
         used.
         """
-        return self._open(key, mapped=True)
+        return self.read(key, mapped=True)
 
-    def _open(self, key: str, mapped: bool) -> NDArray[Any]:
+    def read(self, key: str, mapped: bool = False) -> NDArray[Any]:
+        """One array in memory; `MemoryError` where the machine cannot hold all that was read."""
         with _damage_reported(self.path):
             if key not in self.members:
                 raise ValueError(f"it holds no {key}")
@@ -103,17 +100,15 @@ class Archive:
                         "F" if by_columns else "C",
                     )  # fmt: skip
                 else:
-                    self._require_memory(prod(shape) * dtype.itemsize)
+                    self.n_bytes_read += prod(shape) * dtype.itemsize
+                    if self.n_bytes_read > _memory():
+                        message = f"{self.path} holds {self.n_bytes_read} bytes of numbers"
+                        raise MemoryError(message)
                     file.seek(0)
                     array = npy.read_array(file, allow_pickle=False)
                 while file.read(CHUNK_BYTES):  # zipfile compares the checksum at the end
                     pass
         return array
-
-    def _require_memory(self, n_bytes: int) -> None:
-        self.n_bytes_read += n_bytes
-        if self.n_bytes_read > _memory():
-            raise MemoryError(f"{self.path} holds {self.n_bytes_read} bytes of numbers")
 
 
 def _checked_header(file: IO[bytes], size: int) -> tuple[Any, bool, np.dtype[Any]]:

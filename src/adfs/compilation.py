@@ -10,7 +10,26 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from adfs.agreement import rounding
+from adfs.algorithms.base import REGISTRY
+from adfs.apcg.penalties import Penalty
+from adfs.apcg.smooth import LeastSquares
+from adfs.apcg.solver import apcg
+from adfs.data.partition import partition
 from adfs.errors import DataError, ParameterError
+from adfs.graphs.topology import Topology
+from adfs.kernels.compiled import counts
+from adfs.kernels.event_loop import run_events
+from adfs.kernels.exchange_timing import time_exchanges
+from adfs.mpi.library import load_mpi, register_mpi_symbols
+from adfs.mpi.transport import PlainCarrier, make_carrier
+from adfs.network import Network
+from adfs.problem.finite_sum import Problem
+from adfs.schedule.schedule import Schedule
+from adfs.schedule.timeline import intervals
+from adfs.solver import automatic, solve
+from adfs.study.compare import compare
+from adfs.theory.parameters import Parameters
 
 Shards = list[Any]
 
@@ -32,19 +51,13 @@ class Compiled(NamedTuple):
 
 
 def compile_all() -> Compiled:
-    """Run tiny problems of every kind, so that all their kernels are in the cache.
-
-    Raises
-    ------
-    DataError
-        If kernels cannot be kept.
-    """
+    """Run tiny problems of every kind, so that all their kernels are in the cache."""
     folder = _require_folder()
-    from adfs.kernels.compiled import counts
-
     started, before = time.perf_counter(), counts.copy()
     for shards, loss in _problems():
-        _run_here(shards, loss)
+        problem = Problem(shards, loss, SIGMA)
+        _run_all(problem)
+        compare(problem, [automatic(problem)], max_iter=EVENTS, progress=False, signals=())
         _run_as_rank(shards, loss)
     _run_others()
     if counts["not kept"]:
@@ -55,8 +68,6 @@ def compile_all() -> Compiled:
 
 def _require_folder() -> str:
     """The folder of the kernels; refuses where they are not compiled, or cannot be kept."""
-    from adfs.kernels.event_loop import run_events
-
     if not hasattr(run_events, "stats"):
         raise DataError("NUMBA_DISABLE_JIT is set, so no kernel is compiled; unset it.")
     folder: str = run_events.stats.cache_path
@@ -70,8 +81,6 @@ def _require_folder() -> str:
 
 def _problems() -> Iterator[tuple[Shards, str]]:
     """Every form of rows, with losses that take different paths."""
-    from adfs.data.partition import partition
-
     generator = np.random.default_rng(0)
     dense = generator.normal(size=(N_SAMPLES, N_FEATURES))
     signs = np.where(dense[:, 0] > 0.0, 1.0, -1.0)
@@ -79,24 +88,8 @@ def _problems() -> Iterator[tuple[Shards, str]]:
         yield partition(layout(dense.astype(number)), signs, N_NODES), loss
 
 
-def _run_here(shards: Shards, loss: str) -> None:
-    """All nodes in this process, and the comparison with the optimum."""
-    from adfs.problem.finite_sum import Problem
-    from adfs.solver import automatic
-    from adfs.study.compare import compare
-
-    problem = Problem(shards, loss, SIGMA)
-    _run_all(problem)
-    compare(problem, [automatic(problem)], max_iter=EVENTS, progress=False, signals=())
-
-
 def _run_as_rank(shards: Shards, loss: str) -> None:
     """The kernels of a rank under MPI: one that behaves as one of several, but has all nodes."""
-    from adfs.graphs.topology import Topology
-    from adfs.mpi.transport import PlainCarrier, make_carrier
-    from adfs.network import Network
-    from adfs.problem.finite_sum import Problem
-
     mpi = _mpi()
 
     class OneRank(Network):
@@ -110,11 +103,7 @@ def _run_as_rank(shards: Shards, loss: str) -> None:
     _run_all(Problem(shards, loss, SIGMA, network=OneRank(Topology.grid(2, 2))))
 
 
-def _run_all(problem: Any) -> None:
-    """Every algorithm and schedule that takes the problem."""
-    from adfs.algorithms.base import REGISTRY
-    from adfs.solver import solve
-
+def _run_all(problem: Problem) -> None:
     for name, schedule in itertools.product(sorted(REGISTRY), ("shared", "poisson")):
         # Not every algorithm has this loss, this schedule, or runs on ranks.
         with contextlib.suppress(ParameterError):
@@ -123,15 +112,6 @@ def _run_all(problem: Any) -> None:
 
 def _run_others() -> None:
     """What does not depend on the rows: timelines, APCG, what ranks compare, timed messages."""
-    from adfs.agreement import rounding
-    from adfs.apcg.penalties import Penalty
-    from adfs.apcg.smooth import LeastSquares
-    from adfs.apcg.solver import apcg
-    from adfs.problem.finite_sum import Problem
-    from adfs.schedule.schedule import Schedule
-    from adfs.schedule.timeline import intervals
-    from adfs.theory.parameters import Parameters
-
     shards, loss = next(_problems())
     parameters = Parameters.choose(Problem(shards, loss, SIGMA), "paper")
     schedule = Schedule.sample(parameters, EVENTS)
@@ -139,20 +119,14 @@ def _run_others() -> None:
     for rows in (np.eye(2), sp.csr_matrix(np.eye(2))):
         apcg(LeastSquares(rows, np.ones(2)), Penalty(l1=0.1), max_iter=EVENTS)
     rounding()
-    mpi = _mpi()
-    if mpi is not None:
-        from adfs.kernels.exchange_timing import time_exchanges
-
+    if _mpi() is not None:
         word, real, byte = np.uintp(0), np.empty(0), np.empty(0, np.uint8)
         time_exchanges(np.int32(0), real, real, word, word, byte, byte, np.empty(0, np.int32), real)
 
 
 def _mpi() -> Any:
     """``mpi4py.MPI``, loaded but not started; None where compiled code cannot call it."""
-    from adfs.mpi import library
-    from adfs.mpi.library import load_mpi
-
     with contextlib.suppress(ParameterError):
         mpi = load_mpi()
-        return mpi if library.register_mpi_symbols(mpi) else None
+        return mpi if register_mpi_symbols(mpi) else None
     return None

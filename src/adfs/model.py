@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
+from scipy.special import expit
 
+import adfs
 from adfs.archives import Archive
 from adfs.data.matrices import checked_csr
 from adfs.errors import DataError, ParameterError, shortened
@@ -72,7 +74,29 @@ class Model:
         cls, result: Result, problem: Problem, intercept: bool = False, command: str = ""
     ) -> "Model":
         """Model of a run; with ``intercept`` the problem's last column is the constant 1."""
-        return cls(result.theta, result.thetas, _describe(result, problem, intercept, command))
+        sigma = np.unique(problem.sigma)
+        meta = {
+            "format": FORMAT,
+            "adfs": adfs.__version__,
+            "loss": problem.loss.name,
+            "classes": [] if problem.classes is None else [plain(c) for c in problem.classes],
+            "intercept": intercept,
+            "n_features": problem.n_features - intercept,
+            "n_samples": problem.n_samples,
+            "n_nodes": problem.n_nodes,
+            "graph": problem.topology.name,
+            "sigma": float(sigma[0]) if len(sigma) == 1 else problem.sigma.tolist(),
+            "seed": result.seed,
+            "algorithm": result.algorithm,
+            "schedule": result.schedule,
+            "parameters": summary(result),
+            "status": result.status,
+            "objective": finite(result.objective),
+            "duality_gap": finite(result.duality_gap),
+            "iterations": result.iterations,
+            "command": command,
+        }
+        return cls(result.theta, result.thetas, meta)
 
     @property
     def loss(self) -> Loss:
@@ -137,8 +161,6 @@ class Model:
 
     def probabilities(self, scores: Vector) -> NDArray[np.float64]:
         """The same from scores."""
-        from scipy.special import expit
-
         if self.loss.name != "logistic":
             raise ParameterError(
                 f"Probabilities need the loss 'logistic', but this model was trained with "
@@ -213,34 +235,6 @@ def _check_meta(meta: Any) -> None:
         raise DataError(f"loss {meta['loss']!r} on {meta['n_features']} features")
     if len(meta["classes"]) != (2 if LOSSES[meta["loss"]].binary else 0):
         raise DataError(f"{len(meta['classes'])} classes with the loss {meta['loss']!r}")
-
-
-def _describe(result: Result, problem: Problem, intercept: bool, command: str) -> dict[str, Any]:
-    """Everything about a model but its numbers, ready for JSON."""
-    import adfs
-
-    sigma = np.unique(problem.sigma)
-    return {
-        "format": FORMAT,
-        "adfs": adfs.__version__,
-        "loss": problem.loss.name,
-        "classes": [] if problem.classes is None else [plain(c) for c in problem.classes],
-        "intercept": intercept,
-        "n_features": problem.n_features - intercept,
-        "n_samples": problem.n_samples,
-        "n_nodes": problem.n_nodes,
-        "graph": problem.topology.name,
-        "sigma": float(sigma[0]) if len(sigma) == 1 else problem.sigma.tolist(),
-        "seed": result.seed,
-        "algorithm": result.algorithm,
-        "schedule": result.schedule,
-        "parameters": summary(result),
-        "status": result.status,
-        "objective": finite(result.objective),
-        "duality_gap": finite(result.duality_gap),
-        "iterations": result.iterations,
-        "command": command,
-    }
 
 
 def summary(result: Result) -> dict[str, Any]:

@@ -192,7 +192,7 @@ def test_outputs_without_permission(adfs, good, home, monkeypatch):
     (home / "kept.npz").write_text("")
     monkeypatch.setattr("os.access", lambda path, mode: False)
     refused(adfs("train", good, "--out", "kept.npz"), "--out kept.npz is write-protected")
-    monkeypatch.setattr("tempfile.mkstemp", denied)
+    monkeypatch.setattr("tempfile.NamedTemporaryFile", denied)
     refused(adfs("train", good, "--out", "m.npz"), "m.npz cannot be written: Permission denied")
 
 

@@ -8,10 +8,9 @@ import sys
 
 import pytest
 
-from adfs.cli.arguments import Command, Option
+from adfs.cli.arguments import Command, Option, Parser, nearest
 from adfs.cli.commands import ADFS, parse
 from adfs.cli.options import SETTINGS
-from adfs.cli.parser import Parser, nearest
 from adfs.data.generators import sparse_text
 from support.cli import write_libsvm
 
@@ -58,7 +57,7 @@ def test_examples_are_understood_and_end_well(adfs, surroundings, line):
     if line.startswith(("mpiexec", "ADFS_DATA=")) or (
         line.startswith(HEAVY) and "json" not in line
     ):
-        assert parse(words).command.run  # for more ranks, another folder, or too long for here
+        assert parse(words).command  # for more ranks, another folder, or too long for here
         return
     outcome = adfs(*words)
     assert (outcome.code, outcome.err.count("adfs:")) == (0, 0), outcome.err
@@ -78,12 +77,13 @@ def test_a_command_has_a_purpose_and_two_to_four_examples(name):
 def test_help_shows_every_default_and_explains_every_argument(name):
     text = "".join(PARSERS[name].format_help().split())
     for option in LEAVES[name].options:
+        default = option.kind.default
         assert option.help, option
-        assert "".join(option.full_help.split()) in text
-        if option.default is not None:
-            shown = re.search(r"\(default ([^\s,)]+)\)$", option.full_help)
+        assert "".join(option.help.split()) in text
+        if default is not None:
+            shown = re.search(r"\(default ([^\s,)]+)\)$", option.help)
             assert shown, option
-            assert type(option.default)(shown[1]) == option.default
+            assert type(default)(shown[1]) == default
 
 
 def test_help_of_limits_says_their_units(adfs):
@@ -130,7 +130,7 @@ def test_a_mistyped_word_is_refused_with_the_nearest_one(adfs, words, hint):
 
 
 def test_hidden_flags_are_never_suggested_and_positions_are_no_flags():
-    switch = Option("--intercept", "x")
+    switch = Option("--intercept  x")
     command = Command("p", "", "", "", groups={"": (switch,), **SETTINGS})
     assert Parser(command, "p").parse_args(["--no-intercept"]).intercept is False
     assert "--no-intercept" not in command.flags

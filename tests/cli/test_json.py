@@ -72,11 +72,11 @@ def test_numbers_that_json_lacks_are_null(capsys):
 
 def test_a_run_that_diverges_is_told_without_tokens_that_json_lacks(adfs, dense, monkeypatch):
     """An objective that is infinite, as after an overflow."""
-    from adfs.cli import train_output
+    from adfs.cli import train
 
-    record = train_output.record
+    record = train.record
     monkeypatch.setattr(
-        train_output,
+        train,
         "record",
         lambda *a: {**record(*a), "objective": math.inf, "train": {"x": math.nan}},
     )

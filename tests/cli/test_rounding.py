@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from adfs.cli import train_output
+from adfs.cli import train
 
 ALGORITHMS = ["adfs", "dsba", "esdacd", "katyusha", "lbfgs", "msda", "newton"]
 
@@ -14,7 +14,7 @@ def test_an_objective_that_overflows_is_exit_code_3(adfs, home, algorithm):
     (home / "f.svm").write_text("2e154 1:0.1\n1.9e154 1:0.1\n")
     words = ("f.svm", "--loss", "squared", "--algorithm", algorithm, "--nodes", "1")
     outcome = adfs("train", *words)
-    assert outcome.code == train_output.NOT_CONVERGED
+    assert outcome.code == train.NOT_CONVERGED
     assert "diverged at relative gap not finite" in outcome.err
     record = json.loads(adfs("train", *words, "--json").out)
     assert (record["status"], record["relative_gap"]) == ("diverged", None)

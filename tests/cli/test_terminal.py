@@ -11,7 +11,7 @@ import pytest
 
 from adfs.cli import output
 from adfs.cli import output as terminals
-from adfs.cli.early_signals import Leaving
+from adfs.cli.main import Leaving
 
 ADFS = [sys.executable, "-m", "adfs"]
 COLOUR = re.compile(r"\033\[[0-9;]*m")

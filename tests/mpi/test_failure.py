@@ -49,7 +49,7 @@ def test_bad_data_on_one_rank_ends_the_job_with_its_sentence_and_exit_code_two(h
 
 
 def test_a_rank_that_is_interrupted_alone_takes_the_others_along(hydra, script):
-    stop = "from adfs.cli.early_signals import Interrupted; raise Interrupted(15)"
+    stop = "from adfs.cli.main import Interrupted; raise Interrupted(15)"
     run = hydra.run(2, script(f"    if rank == 1:\n        {stop}" + FOREVER))
     said = "adfs: stopped by SIGTERM before the end.\n"
     assert (run.returncode, run.stdout, run.stderr) == (143, "", said)

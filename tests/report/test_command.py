@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import adfs
-from adfs.cli.early_signals import Leaving
+from adfs.cli.main import Leaving
 from support.commands import here
 from support.reports import Page, find_browser
 

@@ -12,9 +12,9 @@ from adfs.agreement import (
     require_same_rounding,
     require_same_versions,
 )
-from adfs.cli import train
+from adfs.cli.arguments import Parser
+from adfs.cli.commands import TRAIN
 from adfs.cli.on_ranks import shared_by_ranks
-from adfs.cli.parser import Parser
 from adfs.errors import ParameterError, is_agreed, is_printed_elsewhere
 from support.peers import on_ranks, succeed
 from support.ranks import ThreadNetwork
@@ -133,7 +133,7 @@ def test_a_problem_and_a_run_compare_their_arguments():
 
 
 def shared(*arguments):
-    return shared_by_ranks(Parser(train.COMMAND, "adfs train").parse_args(arguments))
+    return shared_by_ranks(Parser(TRAIN, "adfs train").parse_args(arguments))
 
 
 def test_of_options_that_name_a_file_the_presence_counts():
@@ -147,7 +147,7 @@ def test_of_options_that_name_a_file_the_presence_counts():
 
 
 def test_every_option_that_is_shown_is_compared_but_help():
-    assert set(shared("a.txt")) == set(train.COMMAND.flags) - {"-h", "--help"} | {"DATA"}
+    assert set(shared("a.txt")) == set(TRAIN.flags) - {"-h", "--help"} | {"DATA"}
 
 
 def test_data_are_told_by_their_kind():

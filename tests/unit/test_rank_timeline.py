@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from adfs.cli import files
-from adfs.cli.files import chrome_trace, save_ranks, timeline_kind
-from adfs.cli.train_output import ranks_line, ranks_record
+from adfs.cli.files import chrome_trace, picture_kind, save_ranks
+from adfs.cli.train import ranks_line, ranks_record
 from adfs.engine import execution as spans_module
 from adfs.engine.execution import KINDS, Execution, Spans, account, gather_executions
 from adfs.errors import ParameterError
@@ -219,7 +219,7 @@ def test_the_suffix_decides_what_is_written(kind, tmp_path):
     if kind != "json":
         pytest.importorskip("matplotlib")
     path = str(tmp_path / f"t.{kind}")
-    assert timeline_kind("--timeline", path) == kind
+    assert picture_kind("--timeline", path, or_trace=True) == kind
     save_ranks([random_rank(0, 5)], path, kind)
     head = {"json": b'{"traceEvents"', "png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
     assert (tmp_path / f"t.{kind}").read_bytes().startswith(head[kind])
@@ -230,14 +230,14 @@ def test_another_suffix_is_refused():
         "--timeline t.txt must end in .json for a trace, or in .png, .pdf, .svg for a picture; "
         "rename it."
     )):  # fmt: skip
-        timeline_kind("--timeline", "t.txt")
+        picture_kind("--timeline", "t.txt", or_trace=True)
 
 
 def test_a_trace_needs_no_matplotlib_and_a_picture_says_what_it_needs(monkeypatch):
     monkeypatch.setattr(files, "have_matplotlib", lambda: False)
-    assert timeline_kind("--timeline", "t.JSON") == "json"
+    assert picture_kind("--timeline", "t.JSON", or_trace=True) == "json"
     with pytest.raises(ParameterError, match=r"--timeline t\.png: pictures need matplotlib"):
-        timeline_kind("--timeline", "t.png")
+        picture_kind("--timeline", "t.png", or_trace=True)
 
 
 def test_the_summary_has_a_line_for_ranks():

@@ -137,7 +137,7 @@ def test_an_error_that_nobody_foresaw_shows_its_traceback_and_then_the_rank(job)
     "error", ["DataError('bad row')", "FileNotFoundError('x')", "Interrupted(15)"]
 )
 def test_an_error_that_the_command_line_explains_is_a_normal_end(job, error):
-    imports = "from adfs.errors import DataError; from adfs.cli.early_signals import Interrupted"
+    imports = "from adfs.errors import DataError; from adfs.cli.main import Interrupted"
     body = f"{imports}; raise {error}"
     assert "wait for it" not in job(body).end()[2]
 

@@ -1,1 +1,1 @@
-"""The command line: one file a command; each parses, calls and prints."""
+"""The command line: `commands.py` says what there is, one file per command does the work."""

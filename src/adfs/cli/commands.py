@@ -1,77 +1,272 @@
-"""All commands: find the one that is meant, run it, and report errors in one line.
+"""All commands: their help, the one that is meant, its run, and errors in one line.
 
 Exit codes: 0 converged or done; 2 bad input or usage; 3 stopped before ``tol``; 1 the program or
 its environment failed; 130 and 143 interrupted by SIGINT and SIGTERM.
 """
 
 import argparse
-import contextlib
+import importlib
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from adfs.cli import (
-    compare,
-    completion,
-    datasets,
-    files,
-    info,
-    output,
-    predict,
-    reproduce,
-    schedule,
-    settings,
-    train,
-)
-from adfs.cli.arguments import Command
-from adfs.cli.early_signals import Leaving
-from adfs.cli.on_ranks import acts_for_the_job
-from adfs.cli.parser import Parser
+from adfs.cli import files, options, output, settings
+from adfs.cli.arguments import Command, Option, Parser
+from adfs.cli.main import Leaving
 from adfs.errors import AdfsError, BeforeRanks, is_printed_elsewhere
 from adfs.kernels import compile_notice
+from adfs.mpi.launcher import rank_by_environment
+from adfs.mpi.supervisor import is_supervised, supervise
+from adfs.study.paper import ALL, CATALOGUE
 
 FAILED, BAD_INPUT = 1, 2
+RESULTS = {**{name: each.about for name, each in CATALOGUE.items()}, ALL: "all of them"}
+WIDTH = max(map(len, RESULTS))
 
-EXAMPLES = """\
+
+TRAIN = Command(
+    "train",
+    "train a model to a certified duality gap",
+    """\
+Train a regularised linear model with ADFS (Algorithm 1 of the paper; Algorithm 3 for losses that
+are not smooth), or with one of the algorithms it is compared with. The samples are distributed to
+the nodes of a network, or are there already. The run ends when a duality gap proves that no model
+is better by more than --tol.""",
+    """\
+examples:
+  adfs train breast-cancer --nodes 9 --sigma 0.1 --tol 1e-8 --out model.npz --trace trace.csv
+  adfs train train.txt.gz --C 1 --intercept --class-weight balanced --test test.txt
+  adfs train 'part-{node}.txt' --graph ring --tau 0.5 --json
+  adfs train --config run.toml --seed 1
+
+The objective is F(theta) = sum over nodes of [ sum of losses + sigma/2 |theta|^2 ]: sums, not
+means. Exit codes: 0 converged, 2 bad input, 3 stopped before tol, 1 the program or a rank failed,
+130 and 143 interrupted (what exists is kept).""",
+    (options.DATA,),
+    options.TRAIN,
+)
+PREDICT = Command(
+    "predict",
+    "predict with a trained model",
+    """\
+Print one prediction per row with a model that `adfs train --out` wrote: a label of the training
+data, a probability, or for regressions a value; and how good the predictions are, where the data
+hold labels.""",
+    """\
+examples:
+  adfs predict model.npz test.txt > labels.txt
+  adfs predict model.npz breast-cancer --proba --out probabilities.txt
+  adfs predict model.npz breast-cancer --json
+
+Predictions go to stdout and the accuracy (or error) to stderr; with --out the predictions go to
+the file and the accuracy to stdout. Columns that the data do not have count as zero. Exit codes: 0
+done, 2 bad input, 1 the program or its environment failed, 130 and 143 interrupted.""",
+    (
+        Option("MODEL  a file that `adfs train --out` wrote", options.INPUT),
+        Option(f"{options.DATA.line}; y is not needed", options.INPUT),
+    ),
+    options.PREDICT,
+)
+COMPARE = Command(
+    "compare",
+    "compare algorithms on one problem, by time to accuracy",
+    """\
+Run several algorithms on one problem and one network, and print how long each takes to come within
+1e-2, 1e-4, 1e-6 and 1e-8 of the certified optimum: in the idealized time of the network, or in
+iterations, passes, messages, bytes or seconds.""",
+    """\
+examples:
+  adfs compare breast-cancer --nodes 9 --sigma 0.1 --algorithms adfs,adfs:paper
+  adfs compare breast-cancer --algorithms adfs,msda,dsba:theory --seeds 3 --jobs 2 --out results
+  adfs compare breast-cancer --nodes 4 --speed 1,1,1,10 --delay-law pareto --delay-shape 1.5
+  mpiexec -n 2 adfs compare breast-cancer --engine mpi --algorithms adfs,newton,lbfgs --tol 1e-6
+
+Suboptimality is measured against an optimum that is certified by its duality gap, never against
+the best curve. In the table, '> x' means that a run ended at x without reaching the accuracy, and
+'-' that runs stopped at --tol before it. With --out, finished runs are kept: the same command
+continues after an interruption, and computes nothing twice.
+
+With --engine mpi the algorithms run one after another on the ranks that mpiexec started, each to
+the relative duality gap --tol: no rank has all rows, so the optimum is not known. The table shows
+the seconds of each run and of its set-up. Exit codes: 0 done, whether or not tol was reached, 2 bad
+input, 1 the program or its environment failed, 130 and 143 interrupted.""",
+    (options.DATA,),
+    options.COMPARE,
+)
+REPRODUCE = Command(
+    "reproduce",
+    "measure the paper's results again",
+    "Measure a result of the paper again, print it beside what the paper claims, and say whether "
+    "the claim holds.\n\nnames:\n"
+    + "\n".join(f"  {name:<{WIDTH}}  {about}" for name, about in RESULTS.items()),
+    """\
+examples:
+  adfs reproduce theorem-2
+  adfs reproduce figure-3b --out results
+  adfs reproduce all --quick
+  adfs reproduce theorem-2 --quick --json
+
+Each name prints its setting, what the paper claims, what was measured, and whether the claim holds:
+yes, no or partly, decided from the numbers. Figures need the real data (ADFS_DATA, see
+`adfs datasets`); with --quick, data are generated where a set is not on disk. Ctrl-C keeps what is
+finished. Exit codes: 0 done, whether or not the claims hold, 2 bad input, 1 the program or its
+environment failed, 130 and 143 interrupted.""",
+    (Option("NAME  one of the names above", options.text_like(tuple(RESULTS))),),
+    options.REPRODUCE,
+)
+SCHEDULE = Command(
+    "schedule",
+    "sample, show, time and draw a schedule",
+    """\
+Work with schedules: which node computes and which edge communicates, in which order. A schedule is
+sampled from a seed. It can be timed and drawn under any model of the network without running the
+algorithm.""",
+    """\
+examples:
+  adfs schedule sample --graph ring --nodes 8 --p-comm 0.3 --events 1000 --out s.npz
+  adfs schedule show s.npz
+  adfs schedule times s.npz --tau 5 --delay-law exponential
+  adfs schedule timeline s.npz --tau 5 --last 40 --out timeline.png --chrome timeline.json""",
+    verbs=(
+        Command(
+            "sample",
+            "sample a schedule from a seed",
+            "Sample a schedule from a seed: with the parameters that suit a DATA, or without DATA "
+            "with equal probabilities and a share --p-comm of communications.",
+            """\
+examples:
+  adfs schedule sample --graph ring --nodes 8 --p-comm 0.3 --events 1000 --out s.npz
+  adfs schedule sample breast-cancer --nodes 9 --sigma 0.1 --events 10000 --seed 1 --json""",
+            (options.OPTIONAL_DATA,),
+            options.SAMPLE,
+        ),
+        Command(
+            "show",
+            "counts, shares and the first events",
+            "Show the content of a schedule file: how many events of which kind, on which network, "
+            "and the first of them in the paper's notation.",
+            """\
+examples:
+  adfs schedule show s.npz
+  adfs schedule show s.npz --first 3 --json""",
+            (options.SCHEDULE_FILE,),
+            options.SHOW,
+        ),
+        Command(
+            "times",
+            "when each node is done, and how long it waited",
+            "Time a schedule on a model of the network: when each node is done, how long it was "
+            "busy and how long it waited. The algorithm is not run.",
+            """\
+examples:
+  adfs schedule times s.npz --tau 5 --delay-law exponential
+  adfs schedule times s.npz --speed 1,1,10,1,1,1,1,1
+  adfs schedule times s.npz --clock rendezvous --json""",
+            (options.SCHEDULE_FILE,),
+            options.TIMES,
+        ),
+        Command(
+            "timeline",
+            "what each node does when, as a picture or a trace",
+            "Draw a window of a schedule as in the paper's Figure 2, or write it for "
+            "chrome://tracing and ui.perfetto.dev: what each node does when, and when it waits.",
+            """\
+examples:
+  adfs schedule timeline s.npz --tau 3 --last 40 --out timeline.png
+  adfs schedule timeline s.npz --first 100 --last 200 --chrome timeline.json --json""",
+            (options.SCHEDULE_FILE,),
+            options.TIMELINE,
+        ),
+    ),
+)
+DATASETS = Command(
+    "datasets",
+    "list the data sets known by name",
+    "List the data sets whose names can be given as DATA: their size, their task, and the file in "
+    "which they were found, if they are on disk.",
+    """\
+examples:
+  adfs datasets
+  ADFS_DATA=~/libsvm adfs datasets
+  adfs datasets --json
+
+A name is searched in the folder ADFS_DATA, then in the cache (ADFS_CACHE, else ~/.cache/adfs), and
+downloaded when it is first used, and again after --forget NAME. The numbers of rows are the
+published ones: a file on disk may have others.""",
+    groups=options.DATA_SETS,
+)
+INFO = Command(
+    "info",
+    "show versions, cores, caches and extras",
+    """\
+Show what a bug report should contain: versions, cores, extras, the registered algorithms, where
+compiled kernels and data sets are kept. With --mpi, measure what a message and a proximal step
+take here, and which --tau follows. With --compile, compile all kernels now, as for a container
+image.""",
+    "examples:\n  adfs info\n  adfs info --json\n  mpiexec -n 2 adfs info --mpi",
+    groups=options.INFO,
+)
+COMPLETION = Command(
+    "completion",
+    "print a script that completes commands in a shell",
+    "Print a script for bash or zsh that completes commands, flags, the names that flags take "
+    "(losses, algorithms, graphs and so on) and files.",
+    """\
+examples:
+  adfs completion bash > adfs.bash
+  adfs completion zsh > _adfs
+
+bash: add `source /path/to/adfs.bash` to ~/.bashrc, or install it for all shells with
+
+  mkdir -p ~/.local/share/bash-completion/completions
+  adfs completion bash > ~/.local/share/bash-completion/completions/adfs
+
+zsh: put _adfs into a folder of $fpath, and have `autoload -U compinit && compinit` in ~/.zshrc. A
+new shell then completes. After an update of adfs, write the file again.""",
+    (Option("SHELL  bash or zsh", options.one_of(options.SHELLS)),),
+)
+ADFS = Command(
+    "adfs",
+    "",
+    "Train regularised linear models over a network of nodes, to a duality gap you can trust.",
+    """\
 examples:
   adfs train breast-cancer --nodes 9 --sigma 0.1 --tol 1e-8 --out model.npz
   adfs predict model.npz breast-cancer > labels.txt
   adfs compare breast-cancer --nodes 9 --sigma 0.1 --algorithms adfs,msda
 
 `adfs COMMAND --help` explains a command. Exit codes: 0 converged or done, 2 bad input, 3 stopped
-before tol, 1 the program or its environment failed, 130 and 143 interrupted."""
-
-ADFS = Command(
-    "adfs",
-    "",
-    "Train regularised linear models over a network of nodes, to a duality gap you can trust.",
-    EXAMPLES,
-    verbs=(
-        train.COMMAND,
-        predict.COMMAND,
-        compare.COMMAND,
-        reproduce.COMMAND,
-        schedule.COMMAND,
-        datasets.COMMAND,
-        info.COMMAND,
-        completion.COMMAND,
-    ),
+before tol, 1 the program or its environment failed, 130 and 143 interrupted.""",
+    verbs=(TRAIN, PREDICT, COMPARE, REPRODUCE, SCHEDULE, DATASETS, INFO, COMPLETION),
 )
 
 
 def run(argv: Sequence[str] | None, leaving: Leaving) -> int:
     """Find the command, run it, and report an error in one line; the exit code."""
-    arguments = list(sys.argv[1:] if argv is None else argv)
-    args = None
+    args, supervised = None, is_supervised()
+    checks_files = not supervised and not rank_by_environment()  # for all processes of the job
     try:
-        args = parse(arguments)
-        check(args)
+        try:
+            args = parse(list(sys.argv[1:] if argv is None else argv))
+            if checks_files:
+                files.check_paths(args)
+                settings.require_text(args)
+        except (AdfsError, OSError) as error:
+            raise error from BeforeRanks()
         args.leaving = leaving
         quiet = getattr(args, "quiet", False)
         if quiet:
             compile_notice.enabled = False
         with output.warnings_as_notes(quiet):
-            return settings.run_and_save(args)
+            if getattr(args, "engine", "local") == "mpi" and not supervised:
+                code = supervise(args.command_line)
+            else:  # the files of the commands import NumPy
+                _, module, *verb = args.prog.split()
+                file = importlib.import_module(f"adfs.cli.{module}")
+                code = getattr(file, "_".join(["run", *verb]))(args)
+            if checks_files:
+                settings.save(args, code)
+            return code
     except SystemExit as stop:
         return int(stop.code or 0)
     except AdfsError as error:
@@ -93,15 +288,6 @@ def _report(error: Exception, message: object, code: int) -> int:
     return (output.refuse if before_ranks else output.complain)(message, code)
 
 
-@contextlib.contextmanager
-def _before_ranks() -> Iterator[None]:
-    """Errors raised here are raised before a rank has begun."""
-    try:
-        yield
-    except (AdfsError, OSError) as error:
-        raise error from BeforeRanks()
-
-
 def parse(arguments: list[str]) -> argparse.Namespace:
     """The arguments of the command that the first words name."""
     command, prog, words = find(arguments)
@@ -111,11 +297,11 @@ def parse(arguments: list[str]) -> argparse.Namespace:
             parser.print_help()
         parser.parse_args(words)
         parser.error("the name of the command must come first")
-    with _before_ranks():
-        expanded, config = settings.expand(command, prog, words)
-    args, unknown = Parser(command, prog).parse_words(expanded)
+    expanded, config = settings.expand(command, prog, words)
+    parser = Parser(command, prog)
+    args, unknown = parser.parse_words(expanded)
     if unknown:
-        Parser(command, prog).error(f"unrecognized arguments: {' '.join(unknown)}")
+        parser.error(f"unrecognized arguments: {' '.join(unknown)}")
     if getattr(args, "sigma", None) is not None:
         args.C = None  # --sigma replaces --C, and its default too
     args.command_line = arguments[: len(arguments) - len(words)] + expanded
@@ -126,18 +312,9 @@ def parse(arguments: list[str]) -> argparse.Namespace:
 def find(words: list[str]) -> tuple[Command, str, list[str]]:
     """The command that the first words name, its full name, and the words after it."""
     command, prog = ADFS, "adfs"
-    while words and words[0] in {verb.name for verb in command.verbs}:
-        command = next(verb for verb in command.verbs if verb.name == words[0])
-        prog, words = f"{prog} {words[0]}", words[1:]
+    while words and (found := [verb for verb in command.verbs if verb.name == words[0]]):
+        (command,), prog, words = found, f"{prog} {words[0]}", words[1:]
     return command, prog, words
-
-
-def check(args: argparse.Namespace) -> None:
-    """Refuse paths that the command cannot or must not write to, before any work is done."""
-    with _before_ranks():
-        if acts_for_the_job():
-            files.check_paths(args)
-            settings.require_text(args)
 
 
 # Arguments of Python functions whose flags have other names.

@@ -4,25 +4,10 @@ import argparse
 from typing import Any
 
 from adfs.cli import output
-from adfs.cli.arguments import Command, Option
-from adfs.cli.options import ALGORITHMS, DATASETS, FOLDER
-from adfs.cli.parser import Parser
+from adfs.cli.arguments import Option, Parser
+from adfs.cli.commands import ADFS
+from adfs.cli.options import ALGORITHMS, DATASETS, FOLDER, SHELLS
 from adfs.errors import ParameterError
-
-SHELLS = ("bash", "zsh")
-
-EXAMPLES = """\
-examples:
-  adfs completion bash > adfs.bash
-  adfs completion zsh > _adfs
-
-bash: add `source /path/to/adfs.bash` to ~/.bashrc, or install it for all shells with
-
-  mkdir -p ~/.local/share/bash-completion/completions
-  adfs completion bash > ~/.local/share/bash-completion/completions/adfs
-
-zsh: put _adfs into a folder of $fpath, and have `autoload -U compinit && compinit` in ~/.zshrc. A
-new shell then completes. After an update of adfs, write the file again."""
 
 # In a list with commas, the part up to the last comma stays before each name.
 PREAMBLE = {
@@ -49,7 +34,6 @@ _adfs_data_files() {{
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the script."""
     output.emit(script(args.shell))
     return 0
 
@@ -62,7 +46,6 @@ def script(shell: str) -> str:
         raise ParameterError(
             "completion needs shtab, which is not installed; run pip install shtab."
         ) from None
-    from adfs.cli.commands import ADFS
 
     def add_completion(option: Option, action: Any) -> None:
         if option.metavar == "DATA":
@@ -71,20 +54,9 @@ def script(shell: str) -> str:
             action.complete = dict.fromkeys(SHELLS, "_adfs_names")
         elif option.kind.role:
             action.complete = shtab.DIRECTORY if option.kind == FOLDER else shtab.FILE
-        elif option.suggestions:
-            action.choices = option.suggestions
+        elif option.kind.suggestions:
+            action.choices = option.kind.suggestions
 
     parser = Parser(ADFS, "adfs", hook=add_completion)
     preamble: Any = {shell: PREAMBLE[shell]}
     return str(shtab.complete(parser, shell=shell, preamble=preamble)) + "\n"
-
-
-COMMAND = Command(
-    "completion",
-    "print a script that completes commands in a shell",
-    "Print a script for bash or zsh that completes commands, flags, the names that flags take "
-    "(losses, algorithms, graphs and so on) and files.",
-    EXAMPLES,
-    run,
-    (Option("SHELL", "bash or zsh", choices=SHELLS),),
-)

@@ -5,11 +5,12 @@ Also pictures (only where matplotlib is installed), timelines of ranks and HTML 
 
 import argparse
 import contextlib
-import importlib
 import io
 import json
 import os
-from collections.abc import Iterator, Sequence
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ from adfs.cli.output import OutputError
 from adfs.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from matplotlib.axes import Axes
 
     from adfs.engine.execution import Execution
 
@@ -48,7 +49,6 @@ def check_paths(args: argparse.Namespace) -> None:
 
 
 def _given(args: argparse.Namespace, kind: Kind) -> dict[str, str]:
-    """Paths of one kind, by the arguments that name them."""
     options = [each for each in args.command.options if each.kind == kind]
     found = {each.flag or each.metavar: getattr(args, each.dest) for each in options}
     return {name: path for name, path in found.items() if path is not None}
@@ -85,31 +85,21 @@ def identity(path: str) -> tuple[int, int, str]:
 def check_writable(flag: str, path: str) -> None:
     """Refuse, before any work, a path where a file cannot be written."""
     try:
-        fault = _fault(path)
+        target = Path(os.path.realpath(path))
+        if not path or target.is_dir():
+            fault = "must name a file, but is a folder; add a file name"
+        elif not target.parent.is_dir():
+            fault = f"must be in an existing folder, but {target.parent} is none; create it first"
+        elif target.exists() and not target.is_file():
+            fault = "must be an ordinary file, not a device; choose another"
+        elif target.exists() and not os.access(target, os.W_OK):
+            fault = "is write-protected; choose another file"
+        else:  # files are written beside their final name first, so try that
+            tempfile.NamedTemporaryFile(dir=target.parent, prefix=f".{target.name}.").close()
+            return
     except OSError as error:
         fault = f"cannot be written: {error.strerror}; choose another place"
-    if fault:
-        raise DataError(f"{flag} {path or repr(path)} {fault}.")
-
-
-def _fault(path: str) -> str | None:
-    """Why a file cannot be written at ``path``, with the way out."""
-    target = Path(os.path.realpath(path))
-    if not path or target.is_dir():
-        return "must name a file, but is a folder; add a file name"
-    if not target.parent.is_dir():
-        return f"must be in an existing folder, but {target.parent} is none; create it first"
-    if target.exists() and not target.is_file():
-        return "must be an ordinary file, not a device; choose another"
-    if target.exists() and not os.access(target, os.W_OK):
-        return "is write-protected; choose another file"
-    import tempfile
-
-    # Files are written beside their final name first, so try that.
-    handle, neighbour = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    os.close(handle)
-    os.unlink(neighbour)
-    return None
+    raise DataError(f"{flag} {path or repr(path)} {fault}.")
 
 
 def make_folder(out: str, folder: Path, *names: str) -> Path:
@@ -145,62 +135,62 @@ def write(path: str, content: bytes) -> None:
         write_whole(place, content)
 
 
+def write_each(*writers: tuple[str | None, Callable[[str], object]]) -> list[OutputError]:
+    """Let each write to its path, if it is given; errors are returned, so that others go on."""
+    failures = []
+    for path, save in writers:
+        try:
+            if path is not None:
+                with writing(path) as place:
+                    save(place)
+        except OutputError as error:
+            failures.append(error)
+    return failures
+
+
 def have_matplotlib() -> bool:
-    """Whether pictures can be drawn."""
     try:
-        importlib.import_module("matplotlib.figure")
+        import matplotlib.figure  # noqa: F401
     except ImportError:
         return False
     return True
 
 
-def picture_kind(flag: str, path: str) -> str:
-    """The format of a picture, by the suffix of its name."""
+def picture_kind(flag: str, path: str, or_trace: bool = False) -> str:
+    """The format of a picture, or of a trace where one is allowed, by the suffix of its name."""
+    kind = path.rpartition(".")[2].lower()
+    if or_trace and kind == TRACE:
+        return kind
+    if kind not in PICTURES:
+        suffixes = ", .".join(PICTURES)
+        if or_trace:
+            suffixes = f"{TRACE} for a trace, or in .{suffixes} for a picture"
+        raise ParameterError(f"{flag} {path} must end in .{suffixes}; rename it.")
     if not have_matplotlib():
         raise ParameterError(f"{flag} {path}: {MISSING}")
-    kind = path.rpartition(".")[2].lower()
-    if kind not in PICTURES:
-        raise ParameterError(f"{flag} {path} must end in .{', .'.join(PICTURES)}; rename it.")
     return kind
 
 
-def new_axes(width: float, height: float) -> Any:
-    """Axes on a figure of their own, in inches."""
+def save_picture(
+    path: str, kind: str, size: tuple[float, float], draw: "Callable[[Axes], object]"
+) -> None:
+    """Write a complete picture of ``size`` inches."""
     from matplotlib.figure import Figure
 
-    return Figure(figsize=(width, height), layout="constrained").add_subplot()
-
-
-def save_picture(figure: "Figure", path: str, kind: str) -> None:
-    """Write a complete picture."""
-    buffer = io.BytesIO()
+    figure, buffer = Figure(figsize=size, layout="constrained"), io.BytesIO()
+    draw(figure.add_subplot())
     figure.savefig(buffer, format=kind, dpi=150)
     write(path, buffer.getvalue())
 
 
-def timeline_kind(flag: str, path: str) -> str:
-    """The format of a timeline of ranks, by the suffix of its name."""
-    kind = path.rpartition(".")[2].lower()
-    if kind == TRACE:
-        return kind
-    if kind not in PICTURES:
-        raise ParameterError(
-            f"{flag} {path} must end in .{TRACE} for a trace, or in .{', .'.join(PICTURES)} "
-            "for a picture; rename it."
-        )
-    return picture_kind(flag, path)
-
-
 def save_ranks(ranks: "Sequence[Execution]", path: str, kind: str) -> None:
-    """Write the spans of all ranks, as a trace or a picture."""
     if kind == TRACE:
         write(path, json.dumps(chrome_trace(ranks)).encode())
         return
     from adfs.study.plots.rank_plot import draw_ranks
 
-    ax = new_axes(10.0, 1.2 + min(0.62 * len(ranks), 14.0))
-    draw_ranks(ranks, ax)
-    save_picture(ax.figure, path, kind)
+    size = (10.0, 1.2 + min(0.62 * len(ranks), 14.0))
+    save_picture(path, kind, size, partial(draw_ranks, ranks))
 
 
 def chrome_trace(ranks: "Sequence[Execution]") -> dict[str, Any]:

@@ -3,57 +3,54 @@
 import argparse
 import os
 import platform
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import adfs
-from adfs.cli import options, output
-from adfs.cli.arguments import Command
+from adfs.cli import output
+from adfs.data.datasets import available, cache_folder
 from adfs.errors import DataError
+from adfs.kernels import compile_notice
+from adfs.kernels.event_loop import run_events
+from adfs.study.numbers import count
 
 HEADERS = ("features", "proximal step", "exchange", "slowest pair", "tau")
+NEEDED = ("numpy", "scipy", "numba", "networkx", "scikit-learn", "rich")
+EXTRAS = {"mpi4py": "mpi", "mpich": "mpi", "matplotlib": "plots"}
 
 
-def _run_mpi(as_json: bool) -> int:
+def run(args: argparse.Namespace) -> int:
+    if args.mpi:
+        return _run_mpi(args)
+    if args.compile:
+        return _run_compile(args)
+    record = _record()
+    return output.show(args, record, output.facts(_lines(record)))
+
+
+def _run_mpi(args: argparse.Namespace) -> int:
     """Measure on all ranks; rank 0 prints."""
     from adfs.mpi.communicator import Communicator
     from adfs.mpi.measure import measure
 
     with Communicator.open() as world:
         found = measure(world)
-    if world.rank > 0:
-        return 0
-    if as_json:
-        output.emit_json({**_record(), "mpi": found})
-    else:
-        output.emit(_mpi_text(found))
-    return 0
+    return 0 if world.rank else output.show(args, {**_record(), "mpi": found}, _mpi_text(found))
 
 
 def _mpi_text(found: dict[str, Any]) -> str:
-    """The table, the fitted line, and how to use them."""
-    rows = [_cells(row) for row in found["sizes"]]
-    return (
-        _heading(found) + "\n" + output.table(HEADERS, rows, right=range(len(HEADERS))) + "\n"
-        f"exchange = {found['latency_us']:.3g} us + 8 (features + 1) bytes / "
-        f"{_bandwidth(found['bandwidth_gb_s'])}, off by at most {100 * found['fit_error']:.0f} %\n"
-        + _advice(found["sizes"][0])
-    )  # fmt: skip
-
-
-def _heading(found: dict[str, Any]) -> str:
-    from adfs.study.numbers import count
-
+    """What was measured where, the table, the fitted line, and how to use them."""
     how = "MPI's C functions" if found["compiled"] else "mpi4py, message by message"
-    line = f"{found['ranks']} ranks on {count(found['hosts'], 'host')}, {found['library']}, {how}\n"
-    if found["oversubscribed"]:
-        line += "There are more ranks than cores on a host: times include waiting for a core.\n"
-    return line
-
-
-def _advice(row: dict[str, Any]) -> str:
-    """How the numbers are used, with one of them."""
+    bandwidth, row = found["bandwidth_gb_s"], found["sizes"][0]
+    crowded = "There are more ranks than cores on a host: times include waiting for a core.\n"
+    table = output.table(HEADERS, [_cells(each) for each in found["sizes"]], right=range(5))
     return (
+        f"{found['ranks']} ranks on {count(found['hosts'], 'host')}, {found['library']}, {how}\n"
+        f"{crowded if found['oversubscribed'] else ''}\n{table}\n"
+        f"exchange = {found['latency_us']:.3g} us + 8 (features + 1) bytes / "
+        f"{'any bandwidth' if bandwidth is None else f'{bandwidth:.3g} GB/s'}, "
+        f"off by at most {100 * found['fit_error']:.0f} %\n"
         "tau is an exchange in proximal steps of dense rows: take the line nearest to your number\n"
         f"of features, here --tau {row['tau']:.3g} for {row['n_features']} features. On rows with "
         "few non-zeros a step\ntakes less time, so tau is larger in the same proportion.\n"
@@ -71,51 +68,25 @@ def _cells(row: dict[str, Any]) -> list[str]:
     ]
 
 
-def _bandwidth(gigabytes: float | None) -> str:
-    return "any bandwidth" if gigabytes is None else f"{gigabytes:.3g} GB/s"
-
-
-def _run_compile(as_json: bool) -> int:
-    """Compile what is missing and print how much that was."""
+def _run_compile(args: argparse.Namespace) -> int:
     from adfs.compilation import compile_all
-    from adfs.kernels import compile_notice
 
     compile_notice.enabled = False  # it would announce less time than this takes
     done = compile_all()
-    if as_json:
-        output.emit_json(done._asdict())
-    else:
-        output.emit(
-            f"compiled {done.n_compiled} kernels in {done.seconds:.1f} s, found {done.n_loaded} "
-            f"compiled before; all are in {done.folder}\n"
-        )
-    return 0
-
-
-NEEDED = ("numpy", "scipy", "numba", "networkx", "scikit-learn", "rich")
-EXTRAS = {"mpi4py": "mpi", "mpich": "mpi", "matplotlib": "plots"}
-
-
-def run(args: argparse.Namespace) -> int:
-    """Print what is known about this installation."""
-    if args.mpi:
-        return _run_mpi(args.json)
-    if args.compile:
-        return _run_compile(args.json)
-    record = _record()
-    if args.json:
-        output.emit_json(record)
-    else:
-        output.emit(output.facts(_lines(record)))
-    return 0
+    text = (
+        f"compiled {done.n_compiled} kernels in {done.seconds:.1f} s, found {done.n_loaded} "
+        f"compiled before; all are in {done.folder}\n"
+    )
+    return output.show(args, done._asdict(), text)
 
 
 def _record() -> dict[str, Any]:
+    usable = getattr(os, "sched_getaffinity", None)  # the cores that this process may use
     return {
         "adfs": adfs.__version__,
         "python": platform.python_version(),
         "platform": platform.platform(),
-        "cores": _cores(),
+        "cores": len(usable(0)) if usable else os.cpu_count() or 1,
         "versions": {name: _version(name) for name in NEEDED},
         "extras": {name: _version(name) for name in EXTRAS},
         "algorithms": adfs.algorithms(),  # type: ignore[operator]
@@ -124,15 +95,7 @@ def _record() -> dict[str, Any]:
     }
 
 
-def _cores() -> int:
-    """Cores this process may use."""
-    usable = getattr(os, "sched_getaffinity", None)
-    return len(usable(0)) if usable else os.cpu_count() or 1
-
-
 def _version(package: str) -> str | None:
-    from importlib import metadata
-
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
@@ -140,9 +103,6 @@ def _version(package: str) -> str | None:
 
 
 def _numba_cache() -> dict[str, Any]:
-    """Where compiled kernels are kept, and how many there are."""
-    from adfs.kernels.event_loop import run_events
-
     stats = getattr(run_events, "stats", None)  # absent where NUMBA_DISABLE_JIT is set
     path = None if stats is None else stats.cache_path
     files = list(Path(path).glob("*.nbc")) if path else []
@@ -150,8 +110,6 @@ def _numba_cache() -> dict[str, Any]:
 
 
 def _data() -> dict[str, Any]:
-    from adfs.data.datasets import available, cache_folder
-
     folder, fault = os.environ.get("ADFS_DATA") or None, None
     try:
         found = [dataset.name for dataset, path in available() if path is not None]
@@ -161,24 +119,21 @@ def _data() -> dict[str, Any]:
 
 
 def _lines(record: dict[str, Any]) -> list[tuple[str, str]]:
-    data, cache = record["data"], record["numba_cache"]
+    data = record["data"]
+    install = "not installed; pip install '.[{}]' in the folder of adfs's source"
     return [
         ("adfs", record["adfs"]),
         ("python", f"{record['python']} on {record['platform']}"),
         ("cores", str(record["cores"])),
         *((name, version or "not installed") for name, version in record["versions"].items()),
-        *((name, version or f"not installed; {_install(EXTRAS[name])}")
+        *((name, version or install.format(EXTRAS[name]))
           for name, version in record["extras"].items()),
         ("algorithms", ", ".join(record["algorithms"])),
-        ("numba cache", _cache_line(cache)),
+        ("numba cache", _cache_line(record["numba_cache"])),
         ("ADFS_DATA", data["fault"] or data["ADFS_DATA"] or "not set"),
         ("downloads", data["cache"]),
         ("on disk", ", ".join(data["found"]) or "none of the known data sets"),
     ]  # fmt: skip
-
-
-def _install(extra: str) -> str:
-    return f"pip install '.[{extra}]' in the folder of adfs's source"
 
 
 def _cache_line(cache: dict[str, Any]) -> str:
@@ -188,16 +143,3 @@ def _cache_line(cache: dict[str, Any]) -> str:
         return f"{cache['path']} (empty: the first run compiles)"
     size = cache["bytes"] / 1e6
     return f"{cache['path']} ({cache['n_compiled']} compiled functions, {size:.1f} MB)"
-
-
-COMMAND = Command(
-    "info",
-    "show versions, cores, caches and extras",
-    "Show what a bug report should contain: versions, cores, extras, the registered algorithms, "
-    "where compiled kernels and data sets are kept. With --mpi, measure what a message and a "
-    "proximal step take here, and which --tau follows. With --compile, compile all kernels now, as "
-    "for a container image.",
-    "examples:\n  adfs info\n  adfs info --json\n  mpiexec -n 2 adfs info --mpi",
-    run,
-    groups=options.INFO,
-)

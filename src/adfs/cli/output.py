@@ -1,5 +1,6 @@
 """Text and JSON on stdout and stderr: colours, widths, tables, notes and error lines."""
 
+import argparse
 import contextlib
 import json
 import os
@@ -33,12 +34,9 @@ def is_live(stream: Any) -> bool:
 
 
 def has_colour(stream: Any) -> bool:
-    """Whether to colour what goes to the stream."""
     if os.environ.get("NO_COLOR"):
         return False
-    if os.environ.get("FORCE_COLOR"):
-        return True
-    return is_live(stream)
+    return bool(os.environ.get("FORCE_COLOR")) or is_live(stream)
 
 
 def paint(text: str, style: str, stream: Any) -> str:
@@ -93,8 +91,7 @@ class OutputError(Exception):
 
 def complain(message: object, code: int) -> int:
     """One line on stderr; returns the exit code."""
-    name = paint("adfs:", "bad", sys.stderr)
-    note(f"{name} {shortened(' '.join(str(message).split()))}")
+    note(f"{paint('adfs:', 'bad', sys.stderr)} {_one_line(message)}")
     return code
 
 
@@ -109,9 +106,13 @@ def refuse(message: object, code: int) -> int:
 
     if (size_by_environment() or 1) == 1:
         return complain(message, code)
-    SupervisorLink().print_failure(shortened(" ".join(str(message).split())))
+    SupervisorLink().print_failure(_one_line(message))
     end_job(code)
     return code
+
+
+def _one_line(message: object) -> str:
+    return shortened(" ".join(str(message).split()))
 
 
 def note(message: str) -> None:
@@ -153,6 +154,20 @@ def emit(text: str) -> None:
 def emit_json(record: dict[str, Any]) -> None:
     """One JSON object on stdout; numbers that JSON does not have become null."""
     emit(json.dumps(json_value(record), allow_nan=False) + "\n")
+
+
+def values(source: object, *names: str) -> dict[str, Any]:
+    """Attributes by their names, for a record."""
+    return {name: getattr(source, name) for name in names}
+
+
+def show(args: argparse.Namespace, record: dict[str, Any], text: str) -> int:
+    """The result of a command as JSON or as text, or neither if it is to be quiet; exit code 0."""
+    if args.json:
+        emit_json(record)
+    elif not getattr(args, "quiet", False):
+        emit(text)
+    return 0
 
 
 def _silence() -> None:

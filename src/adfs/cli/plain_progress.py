@@ -22,19 +22,21 @@ SECONDS_BETWEEN_LINES, SHARE_BETWEEN_LINES = 10.0, 0.1
 
 
 def are_lines_wanted(args: argparse.Namespace) -> bool:
-    """Whether progress is printed as plain lines."""
     return not args.quiet and not output.is_live(sys.stderr)
 
 
-def both(first: Callable[[Any], Any], second: Callable[[Any], Any] | None) -> Callable[[Any], Any]:
-    """Call both, in this order."""
+def each_evaluation(
+    args: argparse.Namespace, stopping: "Stopping", has_lines: bool
+) -> Callable[[Any], None]:
+    """A callback that sends a dropped signal once more, and then may print a line."""
+    lines = ProgressLines(stopping) if has_lines else None
 
-    def call(progress: Any) -> None:
-        first(progress)
-        if second is not None:
-            second(progress)
+    def evaluated(progress: Any) -> None:
+        args.leaving.repeat()
+        if lines is not None:
+            lines(progress)
 
-    return call
+    return evaluated
 
 
 class LineTimer:
@@ -49,7 +51,6 @@ class LineTimer:
         self._lock = threading.Lock()  # runs report from several threads
 
     def is_due(self) -> bool:
-        """Whether to print a line now."""
         now = time.monotonic()
         with self._lock:
             if self._started is None:
@@ -69,7 +70,6 @@ class ProgressLines:
         self._remaining: dict[str, Remaining] = {}  # by the name of a run
 
     def __call__(self, progress: "Progress | RunProgress") -> None:
-        """Called at every evaluation; prints at a few."""
         from adfs.engine.progress import Remaining, about, rate
 
         reading, label = progress.reading, getattr(progress, "label", None)
@@ -80,12 +80,11 @@ class ProgressLines:
             measured = f"suboptimality {error:.2g}"
         run = "" if label is None else f"{label}, seed {getattr(progress, 'seed', 0)}"
         remaining = self._remaining.setdefault(run, Remaining(self._stopping))
-        _, seconds = remaining.update(progress, error)
+        left = about(remaining.update(progress, error)[1])
         if not self._timer.is_due():
             return
-        time_spent = f"{progress.wall_time:.0f} s"
-        start = f"run {len(self._remaining)}, {run}: {time_spent}, " if run else f"{time_spent}: "
-        left = about(seconds)
+        spent = f"{progress.wall_time:.0f} s"
+        start = f"run {len(self._remaining)}, {run}: {spent}, " if run else f"{spent}: "
         parts = [
             f"{start}{measured} after {progress.iteration:,} events",
             rate(progress),
@@ -101,7 +100,6 @@ class ShareLines:
         self._name, self._started, self._timer = name, time.monotonic(), LineTimer()
 
     def __call__(self, share: float) -> None:
-        """Called for every share; prints a few."""
         from adfs.engine.progress import about, seconds_left
 
         left = about(seconds_left(time.monotonic() - self._started, share))

@@ -1,11 +1,14 @@
-"""The `Problem` that the arguments describe: samples read, weighted and given to the nodes."""
+"""What the arguments describe: the `Problem` with its samples, and the time model."""
 
 import argparse
+import shlex
 import sys
+from math import fsum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from adfs.agreement import Alone, Peers, attempt
@@ -14,21 +17,19 @@ from adfs.cli.options import DEFAULT_NODES
 from adfs.data.datasets import DATASETS, available, locate
 from adfs.data.files import NODE, load_rows, shard_paths
 from adfs.data.local_rows import load_share
-from adfs.data.partition import Shard
 from adfs.errors import DataError, GraphError, ParameterError
 from adfs.graphs.topology import Topology
 from adfs.losses import get_loss
+from adfs.mpi.communicator import Communicator
 from adfs.mpi.problem_loading import network_of, place_nodes
 from adfs.problem.finite_sum import Problem
-
-if TYPE_CHECKING:
-    from adfs.mpi.communicator import Communicator
+from adfs.schedule.delays import Delays
 
 SIGMA_RANGE = (1e-100, 1e100)  # outside it, quotients in rates and steps overflow
 Labels = NDArray[np.float64]
 
 
-def build_problem(args: argparse.Namespace, world: "Communicator | None" = None) -> Problem:
+def build_problem(args: argparse.Namespace, world: Communicator | None = None) -> Problem:
     """The problem that the arguments describe; errors that are cheap to find come first.
 
     With a ``world`` each of its ranks loads the rows of its own nodes, and all call this together.
@@ -50,8 +51,11 @@ def build_problem(args: argparse.Namespace, world: "Communicator | None" = None)
     shards = data.shards
     if args.intercept:
         shards = [shard._replace(X=with_constant(shard.X)) for shard in shards]
-    if args.class_weight and data.classes is not None and data.label_counts is not None:
-        shards = weighted(shards, data.classes, data.label_counts)
+    classes, counts = data.classes, data.label_counts
+    if args.class_weight and classes is not None and counts is not None:
+        weight = np.sum(counts) / (2.0 * counts)  # counted over all shards
+        labels = [np.searchsorted(classes, shard.y) for shard in shards]
+        shards = [each._replace(weights=weight[k]) for each, k in zip(shards, labels, strict=True)]
     return Problem(shards, args.loss, sigma, network=network_of(world, topology, rank_of))
 
 
@@ -75,13 +79,12 @@ def read_topology(
     """The graph on as many nodes as asked for, or as there are files, else on ``least``."""
     n_nodes = args.nodes or least
     if args.data is not None and NODE in args.data:
-        n_files = n_files or len(shard_paths(args.data))
         if args.nodes not in (None, n_files):
             raise DataError(
                 f"--nodes {args.nodes} must equal the number of files of {args.data}, which is "
                 f"{n_files}; leave --nodes out."
             )
-        n_nodes = n_files
+        n_nodes = n_files or least
     if n_nodes == 1 and args.graph == "grid":
         return Topology.single()
     try:
@@ -114,22 +117,14 @@ def with_constant(X: Any) -> Any:
     ones = np.ones((X.shape[0], 1), dtype=X.dtype)
     if isinstance(X, np.ndarray):
         return np.hstack([X, ones])
-    from scipy.sparse import csr_matrix, hstack
-
-    return hstack([X, csr_matrix(ones)], format="csr")
+    return sp.hstack([X, sp.csr_matrix(ones)], format="csr")
 
 
-def weighted(shards: list[Shard], classes: NDArray[Any], counts: NDArray[Any]) -> list[Shard]:
-    """Weights ``n_samples / (2 count of the class)``, counted over all shards."""
-    weight = np.sum(counts) / (2.0 * counts)
-    return [shard._replace(weights=weight[np.searchsorted(classes, shard.y)]) for shard in shards]
-
-
-def load_all(source: str, n_features: int | None = None) -> tuple[list[Any], Labels | None]:
+def load_all(source: str) -> tuple[list[Any], Labels | None]:
     """Rows of a DATA, one matrix per file, and all labels if every file has them."""
     fetch(source)
     names = [str(path) for path in shard_paths(source)] if NODE in source else [source]
-    pieces = [load_rows(name, n_features) for name in names]
+    pieces = [load_rows(name) for name in names]
     labels = [y for _, y in pieces if y is not None]
     return [X for X, _ in pieces], np.concatenate(labels) if len(labels) == len(pieces) else None
 
@@ -147,7 +142,23 @@ def fetch(name: str, quiet: bool = False) -> None:
 
 
 def _draw(done: int, total: int | None) -> None:
-    """A counter that is overwritten on its line."""
     share = f" of {total / 1e6:.1f}" if total else ""
     end = "\n" if done == total else ""
     print(f"\r{done / 1e6:8.1f}{share} MB", end=end, file=sys.stderr, flush=True)
+
+
+def read_delays(args: argparse.Namespace) -> Delays:
+    """The time model that the arguments describe, checked."""
+    return Delays(
+        args.tau, args.speed, args.delay_law, args.delay_shape, args.delay_of, args.delay_seed
+    )
+
+
+def mean_tau(args: argparse.Namespace) -> float:
+    tau: float | list[float] = args.tau
+    return fsum(tau) / len(tau) if isinstance(tau, list) else tau
+
+
+def shell_command(args: argparse.Namespace) -> str:
+    """The command line as a shell takes it, with settings as flags."""
+    return shlex.join(["adfs", *args.command_line])

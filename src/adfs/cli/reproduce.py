@@ -2,30 +2,15 @@
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from adfs.cli import files, options, output, plain_progress
-from adfs.cli.arguments import Command, Option
-from adfs.cli.early_signals import SIGNALS
+from adfs.cli import files, output, plain_progress
+from adfs.cli.main import SIGNALS
+from adfs.engine.interrupts import Interrupts
 from adfs.errors import DataError, ParameterError
-from adfs.study.paper import CATALOGUE, is_on_disk
-
-if TYPE_CHECKING:
-    from adfs.study.paper.paper_report import Report
-
-ALL = "all"
-EXAMPLES = """\
-examples:
-  adfs reproduce theorem-2
-  adfs reproduce figure-3b --out results
-  adfs reproduce all --quick
-  adfs reproduce theorem-2 --quick --json
-
-Each name prints its setting, what the paper claims, what was measured, and whether the claim holds:
-yes, no or partly, decided from the numbers. Figures need the real data (ADFS_DATA, see
-`adfs datasets`); with --quick, data are generated where a set is not on disk. Ctrl-C keeps what is
-finished. Exit codes: 0 done, whether or not the claims hold, 2 bad input, 1 the program or its
-environment failed, 130 and 143 interrupted."""
+from adfs.study.paper import ALL, CATALOGUE, is_on_disk
+from adfs.study.paper.paper_report import Report
+from adfs.study.paper.study_context import StudyContext
 
 
 def run(args: argparse.Namespace) -> int:
@@ -72,11 +57,8 @@ def _check(args: argparse.Namespace, names: list[str]) -> None:
             files.make_folder(args.out, Path(args.out) / name, "report.txt")
 
 
-def _reproduce(args: argparse.Namespace, name: str) -> tuple["Report", int | None]:
+def _reproduce(args: argparse.Namespace, name: str) -> tuple[Report, int | None]:
     """The report, and the signal that ended it early, if any."""
-    from adfs.engine.interrupts import Interrupts
-    from adfs.study.paper.study_context import StudyContext
-
     progress: dict[str, Any] = {}
     if plain_progress.are_lines_wanted(args):
         progress["progress"] = plain_progress.ShareLines(name)
@@ -91,7 +73,7 @@ def _reproduce(args: argparse.Namespace, name: str) -> tuple["Report", int | Non
         return study(context), interrupts.received
 
 
-def _save(args: argparse.Namespace, report: "Report") -> int:
+def _save(args: argparse.Namespace, report: Report) -> int:
     """Write the report if it was asked for; the exit code."""
     if args.out is None:
         return 0
@@ -105,18 +87,3 @@ def _save(args: argparse.Namespace, report: "Report") -> int:
         missing = "" if files.have_matplotlib() else f" (no picture: {files.MISSING})"
         output.emit(f"written to {folder}{missing}\n\n")
     return 0
-
-
-WIDTH = max(map(len, CATALOGUE))
-LISTED = "\n".join(f"  {name:<{WIDTH}}  {entry.about}" for name, entry in CATALOGUE.items())
-
-COMMAND = Command(
-    "reproduce",
-    "measure the paper's results again",
-    "Measure a result of the paper again, print it beside what the paper claims, and say whether "
-    f"the claim holds.\n\nnames:\n{LISTED}\n  {ALL:<{WIDTH}}  all of them",
-    EXAMPLES,
-    run,
-    (Option("NAME", "one of the names above", suggestions=(*CATALOGUE, ALL)),),
-    options.REPRODUCE,
-)

@@ -10,9 +10,7 @@ import sys
 from typing import Any
 
 from adfs.cli import files, output
-from adfs.cli.arguments import Command, Option
-from adfs.cli.on_ranks import acts_for_the_job
-from adfs.cli.parser import Parser, nearest
+from adfs.cli.arguments import SWITCH, Command, Option, Parser, nearest
 from adfs.errors import DataError, ParameterError
 
 LONGEST = 1_000_000  # letters of a file
@@ -39,36 +37,32 @@ def load(path: str) -> dict[str, Any]:
 
 def expand(command: Command, prog: str, words: list[str]) -> tuple[list[str], str | None]:
     """The words after a command's name, with the settings of ``--config`` as flags; that file."""
-    given = sum(word.split("=")[0] == "--config" for word in words)
-    if not given or not command.has_settings:
+    places = [place for place, word in enumerate(words) if word.split("=")[0] == "--config"]
+    if not places or not command.has_settings:
         return words, None
-    if given > 1:
-        raise ParameterError(f"--config can be given once, but occurs {given} times; keep one.")
+    if len(places) > 1:
+        raise ParameterError(
+            f"--config can be given once, but occurs {len(places)} times; keep one."
+        )
     typed = vars(Parser(command, prog, typed_only=True).parse_words(words)[0])
     path = typed.get("config")
     if path is None:
         return words, None
     found = _read(command, prog, path)
-    options = [option for option, _ in found]
-    for rivals in {each.rivals for each in options if each.rivals}:
-        keys = [each.key for each in options if each.rivals == rivals]
+    for rivals in {each.rivals for each in found if each.rivals}:
+        keys = [each.key for each in found if each.rivals == rivals]
         if len(keys) > 1:
             raise ParameterError(f"{' and '.join(keys)} in {path} exclude each other; keep one.")
     taken = [each for each in command.options if each.dest in typed]
     rivals_taken = {each.rivals for each in taken if each.rivals}
     added = [
         word
-        for option, words_of_option in found
+        for option, words_of_option in found.items()
         if option not in taken and option.rivals not in rivals_taken
         for word in words_of_option
     ]
-    return [*added, *_without_config(words)], path
-
-
-def _without_config(words: list[str]) -> list[str]:
-    """The words without ``--config FILE`` or ``--config=FILE``, which is there once."""
-    place = next(k for k, word in enumerate(words) if word.split("=")[0] == "--config")
-    return words[:place] + words[place + 1 + (words[place] == "--config") :]
+    after = places[0] + 1 + (words[places[0]] == "--config")
+    return [*added, *words[: places[0]], *words[after:]], path
 
 
 def known(command: Command) -> dict[str, Option]:
@@ -76,9 +70,10 @@ def known(command: Command) -> dict[str, Option]:
     return {each.key: each for each in command.options if each.flag not in OWN}
 
 
-def _read(command: Command, prog: str, path: str) -> list[tuple[Option, list[str]]]:
+def _read(command: Command, prog: str, path: str) -> dict[Option, list[str]]:
     """The settings of a file, each checked, with their words on the command line."""
-    options, found, keys = known(command), [], dict[str, str]()
+    options, keys = known(command), dict[str, str]()
+    found: dict[Option, list[str]] = {}
     for written, value in load(path).items():
         key = written.replace("_", "-")
         if key not in options:
@@ -88,59 +83,57 @@ def _read(command: Command, prog: str, path: str) -> list[tuple[Option, list[str
         if key in keys:
             raise ParameterError(f"{written} in {path} is also set as {keys[key]}; keep one.")
         keys[key] = written
-        found.append((options[key], _words(prog, f"{written} in {path}", options[key], value)))
+        found[options[key]] = _words(prog, f"{written} in {path}", options[key], value)
     return found
 
 
 def _words(prog: str, where: str, option: Option, value: Any) -> list[str]:
     """A value as it would be typed; refuses one of another type or out of range."""
-    wanted = option.value_kind.wanted
-    _require(option.value_kind.allows(value), where, wanted, value)
+    kind = SWITCH if option.is_switch else option.kind
+    every = value if kind.is_list and isinstance(value, list) else [value]
+    # By type(): True and False are not numbers.
+    _require(every and all(type(each) in kind.types for each in every), where, kind.wanted, value)
     if option.is_switch:
         return [option.flag] if value else []
-    every = value if isinstance(value, list) else [value]
     text = ",".join(each if isinstance(each, str) else repr(each) for each in every)
     try:
-        option.kind(text)
+        kind(text)
     except argparse.ArgumentTypeError as error:
         raise ParameterError(f"{where}: {error}; see `{prog} --help`.") from None
-    if option.choices:
-        _require(text in option.choices, where, f"one of {', '.join(option.choices)}", value)
+    if kind.choices:
+        _require(text in kind.choices, where, f"one of {', '.join(kind.choices)}", value)
     if option.flag:
         return [f"{option.flag}={text}"]
     return [f"./{text}" if text.startswith("-") else text]  # a file, not a flag
 
 
-def _require(holds: bool, where: str, wanted: str, value: Any) -> None:
+def _require(holds: object, where: str, wanted: str, value: Any) -> None:
     if not holds:
         shown = "a table" if isinstance(value, dict) else json.dumps(value, default=str)
         raise ParameterError(f"{where} must be {wanted}, but is {shown}; correct it.")
-
-
-def run_and_save(args: argparse.Namespace) -> int:
-    """Run the command; write its settings if ``--save-config`` is given and it succeeded."""
-    path, writes = getattr(args, "save_config", None), acts_for_the_job()
-    code: int = args.command.run(args)
-    if path is not None and writes and code not in UNFINISHED:
-        files.write(path, in_force(args).encode())
-        if not getattr(args, "quiet", False):
-            output.note(f"settings written to {path}")
-    return code
 
 
 def require_text(args: argparse.Namespace) -> None:
     """Refuse words that the file of ``--save-config`` cannot hold."""
     path = getattr(args, "save_config", None)
     for name, value in vars(args).items():
-        if path is None or not isinstance(value, str):
-            continue
         try:
-            value.encode()
+            if path is not None and isinstance(value, str):
+                value.encode()
         except UnicodeEncodeError:
             raise DataError(
                 f"--save-config {path} must hold {name}, but TOML cannot hold a name that is not "
                 "UTF-8; rename the file."
             ) from None
+
+
+def save(args: argparse.Namespace, code: int) -> None:
+    """Write the settings of a command that ended with this code, if ``--save-config`` is given."""
+    path = getattr(args, "save_config", None)
+    if path is not None and code not in UNFINISHED:
+        files.write(path, in_force(args).encode())
+        if not getattr(args, "quiet", False):
+            output.note(f"settings written to {path}")
 
 
 def in_force(args: argparse.Namespace) -> str:

@@ -2,8 +2,6 @@
 
 from adfs.cli.arguments import Option
 from adfs.cli.commands import ADFS
-from adfs.cli.options import NAMES, NUMBER
-from adfs.cli.options import NUMBERS as LIST_OF_NUMBERS
 from fuzz.case import Case
 from fuzz.mutations import NUMBERS, WORDS, mutated_text, pick
 from fuzz.targets import files
@@ -29,7 +27,7 @@ LONG = ("reproduce",)  # with good arguments it takes minutes
 def draw(generator):
     """A command, some of its flags with some values, and a few words that belong nowhere."""
     path, leaf = _leaf(generator)
-    flags = [Option("--help", ""), *(option for option in leaf.options if option.flag)]
+    flags = [Option("--help"), *(option for option in leaf.options if option.flag)]
     arguments = [*path, *_positionals(generator, leaf)]
     for _ in range(int(generator.geometric(0.35)) - 1):
         arguments += _flag(generator, pick(generator, flags))
@@ -82,14 +80,15 @@ def _flag(generator, option):
 def _value(generator, option):
     if generator.random() < 0.05:
         return pick(generator, WORDS + NUMBERS + FILES)
-    if option.choices:
-        value = str(pick(generator, list(option.choices)))
+    if option.kind.choices:
+        value = str(pick(generator, list(option.kind.choices)))
         return value if generator.random() < 0.9 else mutated_text(generator, value)
     if option.kind.types == (int,):
         return pick(generator, SIZES)
-    if option.kind == NUMBER:
-        return pick(generator, NUMBERS)
-    if option.kind in (NAMES, LIST_OF_NUMBERS):
-        pool = NUMBERS if option.kind == LIST_OF_NUMBERS else TEXTS
+    is_number = option.kind.types == (int, float)
+    if option.kind.is_list:
+        pool = NUMBERS if is_number else TEXTS
         return ",".join(pick(generator, pool) for _ in range(int(generator.integers(1, 4))))
+    if is_number:
+        return pick(generator, NUMBERS)
     return pick(generator, FILES if option.kind.role else TEXTS)

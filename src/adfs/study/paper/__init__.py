@@ -52,6 +52,7 @@ CATALOGUE = {
         "stragglers", "random delays and a slow node: which methods lose how much"
     ),
 }
+ALL = "all"  # the name that stands for every entry of the catalogue
 
 
 def is_on_disk(name: str) -> bool:
