@@ -16,7 +16,7 @@ GRAPHS = ("grid:3x3", "ring:8", "star:5", "complete:6")
 
 
 def setting_of(problem, tau=5.0, clock="nonblocking"):
-    return RuleInput(problem.topology, problem.conditioning, Delays(tau=tau), clock)
+    return RuleInput(problem, Delays(tau=tau), clock)
 
 
 def uneven_case(graph, seed):

@@ -40,6 +40,7 @@ TOLERANCE = 1e-24
 ROUNDING = 1e-20
 MOST_RESCUES = 100
 SHORTEST_STEP = 1e-12
+ROWS_AT_ONCE = 5_000_000  # rows of dual gradients between two checks of limits: below a second
 FORCING = 1e-2  # what conjugate gradients may leave of a residual
 
 

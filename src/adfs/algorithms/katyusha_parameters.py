@@ -13,15 +13,13 @@ what the age of the snapshot costs.
 
 from __future__ import annotations
 
-import functools
 import itertools
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator, eigsh
 
 from adfs.algorithms.base import MethodSetting, Vector
@@ -36,7 +34,6 @@ from adfs.threads import one_blas_thread
 GRID = 80  # values tried of the batch and of the rounds between snapshots
 
 
-@dataclass(frozen=True)
 class MeanForm:
     """``P = (1 / N) sum_ij f_ij + lam / 2 |.|^2`` over the ``N`` live samples, and its clock.
 
@@ -50,73 +47,28 @@ class MeanForm:
     0.5
     """
 
-    problem: Problem
-    setting: MethodSetting
-    smoothness: float = field(init=False)  # ``L_f``: a sum over all nodes
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "smoothness", whole_smoothness(self.problem) / self.n_samples)
-
-    @property
-    def counts(self) -> NDArray[np.int64]:
-        """Live samples of each node."""
-        return self.problem.conditioning.live_counts
-
-    @property
-    def n_samples(self) -> int:
-        """``N``."""
-        return int(self.counts.sum())
-
-    @property
-    def lam(self) -> float:
-        """``sum_i sigma_i / N``."""
-        return self.problem.total_sigma / self.n_samples
+    def __init__(self, problem: Problem, setting: MethodSetting) -> None:
+        self.problem, self.setting, self.diameter = problem, setting, problem.topology.diameter
+        self.counts = problem.conditioning.live_counts
+        self.n_samples = int(self.counts.sum())
+        self.lam = problem.total_sigma / self.n_samples
+        self.smoothness = whole_smoothness(problem) / self.n_samples  # L_f
+        self.most = max(1, self.n_samples // self.total_batch(1))  # the largest b with B <= N
+        nominal = setting.delays.nominal(problem.topology.n_edges, problem.n_nodes)
+        tau, self._speed = np.split(nominal, [problem.topology.n_edges])
+        self._reduction_time = self.diameter * float(np.max(tau, initial=0.0))
 
     def variance(self, batch: Any) -> Any:
         """``V = max_i S_i / (N b)``, for one batch or an array of them."""
         return float(self.problem.conditioning.total_smoothness.max()) / (self.n_samples * batch)
 
-    @property
-    def diameter(self) -> int:
-        """Communication rounds of an all-reduce."""
-        return self.problem.topology.diameter
-
     def total_batch(self, batch: int) -> int:
         """``B = n b``; nodes without a live sample draw none."""
         return batch * int(np.count_nonzero(self.counts))
 
-    @property
-    def longest_batch(self) -> int:
-        """Largest ``b`` with ``B <= N``."""
-        return max(1, self.n_samples // self.total_batch(1))
-
     def paper_batch(self) -> int:
         """``b = 1 + Delta tau`` (Appendix E): as much time computing as communicating."""
-        return min(self.longest_batch, 1 + round(self.diameter * self.setting.tau))
-
-    @functools.cached_property
-    def _delays(self) -> tuple[Vector, float]:
-        """Time of a gradient at each node, and of an all-reduce over the slowest edges."""
-        n_edges = self.problem.topology.n_edges
-        nominal = self.setting.delays.nominal(n_edges, self.problem.n_nodes)
-        return nominal[n_edges:], self.diameter * float(np.max(nominal[:n_edges], initial=0.0))
-
-    def round_time(self, batch: Any) -> Any:
-        """Time of ``b`` gradients at the slowest node, then an all-reduce."""
-        speed, reduction = self._delays
-        return float(np.max(speed)) * batch + reduction
-
-    @property
-    def snapshot_time(self) -> float:
-        """Time of a full gradient, then an all-reduce."""
-        speed, reduction = self._delays
-        return float(np.max(speed * self.counts)) + reduction
-
-    def grid(self) -> tuple[Vector, Vector]:
-        """Batches, as a column, and numbers of rounds between snapshots, as a row, worth trying."""
-        batches = np.unique(np.geomspace(1.0, self.longest_batch, GRID).round())
-        most = 10.0 * (self.n_samples + np.sqrt(self.smoothness / self.lam))
-        return batches[:, None], np.unique(np.geomspace(1.0, most, GRID).round())[None, :]
+        return min(self.most, 1 + round(self.diameter * self.setting.tau))
 
     def costs(self, batch: int, snapshot_moves: bool) -> list[Cost]:
         """An inner round, and a snapshot with or without an inner round after it."""
@@ -126,10 +78,68 @@ class MeanForm:
 
     def time_per_efold(self, batch: Any, every: Any, rho: Any) -> Any:
         """Idealized time of a factor e, at ``rho`` a round and a snapshot ``every`` so many."""
-        epoch = self.snapshot_time + every * self.round_time(batch)
-        return epoch / (-every * np.log1p(-rho))
+        inner = float(np.max(self._speed)) * batch + self._reduction_time
+        snapshot = float(np.max(self._speed * self.counts)) + self._reduction_time
+        return (snapshot + every * inner) / (-every * np.log1p(-rho))
 
-    def plan(
+    def loop_theory(self) -> KatyushaParameters:
+        """Allen-Zhu's constants at the paper's batch ``b = 1 + Delta tau``.
+
+        ``mm = ceil(N / B)``, or ``2 N`` with the original constants where ``B = 1``.
+        """
+        batch = self.paper_batch()
+        variance, lam, smoothness = self.variance(batch), self.lam, self.smoothness
+        total = self.total_batch(batch)
+        if total == 1:
+            every, tau2, bound = 2 * self.n_samples, 0.5, variance
+            tau1 = min(math.sqrt(every * lam / (3.0 * variance)), 0.5)
+        else:
+            every, tau2 = -(-self.n_samples // total), min(variance / (2.0 * smoothness), 0.5)
+            if smoothness <= variance * every:
+                tau1 = min(math.sqrt(8.0 * every * lam / (3.0 * variance)), 1.0) * tau2
+                bound = variance / (2.0 * tau2)
+            else:
+                tau1 = min(math.sqrt(2.0 * lam / (3.0 * smoothness)), 0.5 / every)
+                bound = smoothness
+        alpha = 1.0 / (3.0 * tau1 * bound)
+        rho = loop_rate(tau1, tau2, 1.0 + alpha * lam, every)
+        return self._plan("katyusha", "theory", batch, every, Coupling(tau1, tau2, alpha, rho))
+
+    def coin_theory(self) -> KatyushaParameters:
+        """The constants of the authors' code at the paper's batch; ``p = B / N``."""
+        batch = self.paper_batch()
+        variance, lam, smoothness = self.variance(batch), self.lam, self.smoothness
+        p = min(1.0, self.total_batch(batch) / self.n_samples)
+        larger = max(smoothness, variance)
+        tau2 = variance / (2.0 * larger)
+        if smoothness <= variance / p:
+            tau1 = min(1.0, math.sqrt(lam / (variance * p))) * tau2
+        else:
+            tau1 = min(math.sqrt(lam / smoothness), 0.5 * p)
+        alpha = 1.0 / (tau1 * (smoothness + 2.0 * larger))
+        rho = coin_rate(tau1, tau2, 1.0 + alpha * lam, p)
+        return self._plan("l-katyusha", "theory", batch, 1.0 / p, Coupling(tau1, tau2, alpha, rho))
+
+    def loop_tuned(self) -> KatyushaParameters:
+        """The best batch, length of an epoch and constants that theory allows."""
+        return self._tuned("katyusha", loop_surplus)
+
+    def coin_tuned(self) -> KatyushaParameters:
+        """The best batch, coin and constants that theory allows."""
+        return self._tuned("l-katyusha", lambda every: coin_surplus(1.0 / every))
+
+    def _tuned(self, name: str, surplus_of: Callable[[Vector], Surplus]) -> KatyushaParameters:
+        """Batch, rounds between snapshots and constants of the least proven time per factor e."""
+        batches = np.unique(np.geomspace(1.0, self.most, GRID).round())[:, None]
+        longest = 10.0 * (self.n_samples + np.sqrt(self.smoothness / self.lam))
+        every = np.unique(np.geomspace(1.0, longest, GRID).round())[None, :]
+        found = fastest(self.lam, self.smoothness, self.variance(batches), surplus_of(every))
+        best = np.argmin(self.time_per_efold(batches, every, found.rho))
+        row, column = np.unravel_index(best, found.rho.shape)
+        constants = Coupling(*(values[row, column] for values in found))
+        return self._plan(name, "tuned", int(batches[row, 0]), float(every[0, column]), constants)
+
+    def _plan(
         self, name: str, rule: str, batch: int, every: float, constants: Coupling
     ) -> KatyushaParameters:
         """The choice of a rule, with the numbers it was made from."""
@@ -140,31 +150,10 @@ class MeanForm:
             time_per_efold=float(self.time_per_efold(batch, every, rho)),
         )  # fmt: skip
 
-    def tuned(self, name: str, surplus_of: Callable[[Vector], Surplus]) -> KatyushaParameters:
-        """Batch, rounds between snapshots and constants of the least proven time per factor e."""
-        batches, every = self.grid()
-        found = fastest(self.lam, self.smoothness, self.variance(batches), surplus_of(every))
-        best = np.argmin(self.time_per_efold(batches, every, found.rho))
-        row, column = np.unravel_index(best, found.rho.shape)
-        constants = Coupling(*(values[row, column] for values in found))
-        return self.plan(name, "tuned", int(batches[row, 0]), float(every[0, column]), constants)
-
 
 @dataclass(frozen=True)
 class KatyushaParameters(SelfDescribing):
-    """Everything chosen for a run of Katyusha or L-Katyusha; ``str`` explains each number.
-
-    Attributes
-    ----------
-    batch : int
-        ``b``, samples drawn by each node in a round.
-    every : float
-        Inner rounds between snapshots: a whole number, or ``1 / p`` on average.
-    theta : float
-        What a round divides the theorem's errors by.
-    time_per_efold : float
-        Idealized time in which theory's errors fall by a factor e.
-    """
+    """Everything chosen for a run of Katyusha or L-Katyusha; ``str`` explains each number."""
 
     name: str
     rule: str
@@ -187,11 +176,9 @@ class KatyushaParameters(SelfDescribing):
 
     @property
     def growth(self) -> float:
-        """``1 + alpha lam``."""
         return 1.0 + self.alpha * self.lam
 
     def description(self) -> Description:
-        """Every number, and what it is."""
         facts = [
             Fact("b", self.batch, "samples per node and round; theory 1 + diameter * tau"),
             Fact("B", self.total_batch, "samples per round: b times the nodes that have any"),

@@ -6,12 +6,11 @@ with the registries. A group without a title belongs to the general options.
 
 from functools import partial
 
-from adfs import checks
-from adfs.algorithms import names
+from adfs import algorithms, checks
 from adfs.cli.arguments import Groups, Kind, Option
 from adfs.errors import ParameterError
 
-ALGORITHMS = names.NAMES
+ALGORITHMS = algorithms.NAMES
 LOSSES = (
     "logistic", "squared", "squared_hinge", "smoothed_hinge", "huber", "hinge", "absolute",
 )  # fmt: skip

@@ -4,12 +4,19 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Integral
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from adfs.graphs.topology import Topology
+from adfs.problem.finite_sum import Problem
 from adfs.schedule.clock import Clock
+from adfs.schedule.delays import Delays
+
+if TYPE_CHECKING:
+    from adfs.theory.non_smooth_parameters import NonSmoothParameters
+    from adfs.theory.parameters import Parameters
 
 Vector = NDArray[np.float64]
 
@@ -116,11 +123,23 @@ class SelfDescribing:
         return str(self.description())
 
 
-class PairwiseParameters(SelfDescribing):
-    """What the parameters of all pairwise methods share: edges, their probabilities, the clock."""
+P = TypeVar("P", bound="PairwiseParameters")
 
-    topology: "Topology"
+
+class PairwiseParameters(SelfDescribing):
+    """What the parameters of ADFS and NS-ADFS share: edges, their probabilities, the clock."""
+
+    topology: Topology
     p_edge: Vector
+
+    @classmethod
+    def choose(cls: type[P], problem: Problem, *rule: Any) -> P:
+        """Parameters for a problem by a rule."""
+        raise NotImplementedError
+
+    def belongs_to(self, problem: Problem) -> bool:
+        """Whether they were chosen for this very problem."""
+        raise NotImplementedError
 
     @property
     def edges(self) -> NDArray[np.int32]:
@@ -142,69 +161,39 @@ class PairwiseParameters(SelfDescribing):
         """The same in words."""
         return self.binding_place.words(self.edges)
 
-    def make_clock(self, delays: "Delays", kind: str) -> Clock:
+    def make_clock(self, delays: Delays, kind: str) -> Clock:
         """The clock of their events."""
         return Clock(self.edges, self.topology.n_nodes, delays, kind)
 
-
-if TYPE_CHECKING:
-    from adfs.graphs.topology import Topology
-    from adfs.schedule.delays import Delays
-    from adfs.theory.non_smooth_parameters import NonSmoothParameters
-    from adfs.theory.parameters import Parameters
 
 GAMMA = "λ_min⁺(Lap) / λ_max(Lap)"
 
 
 def describe(chosen: "Parameters") -> Description:
     """The numbers of Algorithm 1."""
-    return Description(
-        f"ADFS parameters ({chosen.how}) on {chosen.topology.name}, tau={chosen.tau:g}, "
-        f"{chosen.clock} clock",
-        [*_weights(chosen), *_probabilities(chosen), *_rates(chosen)],
-        _limits(chosen),
-        SYMBOLS,
-    )
-
-
-def _formulas(chosen: "Parameters") -> dict[str, str]:
-    return FORMULAS.get(chosen.how, {}) if chosen.topology.n_nodes > 1 else SINGLE
-
-
-def _weights(chosen: "Parameters") -> list[Fact]:
-    conditioning, formulas = chosen.conditioning, _formulas(chosen)
-    return [
+    conditioning, several = chosen.conditioning, len(chosen.p_edge) > 0
+    formulas = dict.fromkeys(SINGLE, "given") | {"p_edge": "given"}
+    formulas |= FORMULAS.get(chosen.how, {}) if chosen.topology.n_nodes > 1 else SINGLE
+    each_edge = [
+        Fact("", _span(chosen.p_edge), "", formulas["p_edge"], "p_kl",
+             "probability of each communication edge")
+    ] if several else []  # fmt: skip
+    facts = [
         Fact("", _span(conditioning.kappa), "", "1 + Σ_j L_ij / σ_i", "κ_i",
              "condition number of each node's sum"),
         Fact("kappa_s", conditioning.kappa_s, "stochastic condition number", "max_i κ_i", "κ_s"),
         Fact("gamma", chosen.topology.spectrum.gamma, "eigengap of the graph", GAMMA, "γ"),
-        Fact("alpha", _span(chosen.alpha), "least mu_ij^2 / L_ij",
-             formulas.get("alpha", "given"), "α_i", "weight of virtual edges: μ_ij² = α_i L_ij"),
-        Fact("sigma_A", chosen.sigma_A, "strong convexity of the dual",
-             formulas.get("sigma_A", "given"), "σ_A",
+        Fact("alpha", _span(chosen.alpha), "least mu_ij^2 / L_ij", formulas["alpha"], "α_i",
+             "weight of virtual edges: μ_ij² = α_i L_ij"),
+        Fact("sigma_A", chosen.sigma_A, "strong convexity of the dual", formulas["sigma_A"], "σ_A",
              "strong convexity of the dual on its subspace"),
-    ]  # fmt: skip
-
-
-def _probabilities(chosen: "Parameters") -> list[Fact]:
-    formulas = _formulas(chosen)
-    each_edge = [
-        Fact("", _span(chosen.p_edge), "", formulas.get("p_edge", "given"), "p_kl",
-             "probability of each communication edge")
-    ] if len(chosen.p_edge) else []  # fmt: skip
-    return [
-        Fact("p_comm", chosen.p_comm, "share of communications", formulas.get("p_comm", "given"),
+        Fact("p_comm", chosen.p_comm, "share of communications", formulas["p_comm"],
              meaning="probability that an iteration is a communication"),
         *each_edge,
-        Fact("", _span(chosen.p_node), "", formulas.get("p_node", "given"), "p_i",
+        Fact("", _span(chosen.p_node), "", formulas["p_node"], "p_i",
              "probability of a local update at each node"),
         Fact("", None, "", "p_i √(1 + L_ij / σ_i) / S_i,  S_i = Σ_j √(1 + L_ij / σ_i)", "p_ij",
              "probability of each sample"),
-    ]  # fmt: skip
-
-
-def _rates(chosen: "Parameters") -> list[Fact]:
-    facts = [
         Fact("rho", chosen.rho, f"rate; {chosen.binding} binds",
              "min( p_kl √(σ_A / (M_kl R_kl)),  p_i √(σ_A / α_i) / S_i )", "ρ",
              "rate: Theorem 1 proves a factor 1 − ρ per iteration"),
@@ -215,30 +204,27 @@ def _rates(chosen: "Parameters") -> list[Fact]:
              "time of the rule paper / time of this one", meaning="predicted, in idealized time",
              digits=4),
     ]  # fmt: skip
-    return [facts[0], *(fact for fact in facts[1:] if math.isfinite(fact.value))]  # type: ignore[arg-type]
-
-
-def _limits(chosen: "Parameters") -> list[str | float]:
-    """What each kind of edge would allow, and which one binds."""
-    words = f"{_binds(chosen.binding, chosen.binding_place)}: the samples allow ρ up to "
-    found: list[str | float] = [words, float(np.min(chosen.node_limits))]
-    if len(chosen.p_edge):
-        found += [", the communication edges up to ", float(np.min(chosen.edge_limits))]
-    return [*found, "."]
+    predicted = {"time": chosen.time_per_efold, "gain": chosen.gain}  # nan where it is not
+    facts = [fact for fact in facts if math.isfinite(predicted.get(fact.name, 0.0))]
+    limits: list[str | float] = [f"{_binds(chosen)}: the samples allow ρ up to "]
+    limits.append(float(np.min(chosen.node_limits)))
+    if several:
+        limits += [", the communication edges up to ", float(np.min(chosen.edge_limits))]
+    return Description(_title("ADFS", chosen), facts, [*limits, "."], SYMBOLS)
 
 
 def describe_non_smooth(chosen: "NonSmoothParameters") -> Description:
     """Those of Algorithm 3, as Theorem 4 has them."""
-    tuned, several = chosen.how == "tuned", len(chosen.p_edge) > 0
-    mu2 = "S² σ_i p_ij²" if tuned else "λ_min⁺ / (1 + max m_i)"
-    p_comm = "least predicted time" if tuned else "min(1/2, 1 / (1 + √(γ̃ m² / (2 (1 + m)))))"
+    mu2, p_comm = "1", "0: one node has no edge"
+    if len(chosen.p_edge) and chosen.how == "tuned":
+        mu2, p_comm = "S² σ_i p_ij²", "least predicted time"
+    elif len(chosen.p_edge):
+        mu2, p_comm = "λ_min⁺ / (1 + max m_i)", "min(1/2, 1 / (1 + √(γ̃ m² / (2 (1 + m)))))"
     facts = [
         Fact("gamma", chosen.topology.spectrum.gamma, "eigengap of the graph", GAMMA, "γ"),
-        Fact("mu_ij^2", _span(chosen.mu2), "least, on virtual edges; 1/2 on the others",
-             mu2 if several else "1", "μ_ij²",
-             "weight of virtual edges; communication edges have 1/2"),
-        Fact("p_comm", chosen.p_comm, "share of communications",
-             p_comm if several else "0: one node has no edge",
+        Fact("mu_ij^2", _span(chosen.mu2), "least, on virtual edges; 1/2 on the others", mu2,
+             "μ_ij²", "weight of virtual edges; communication edges have 1/2"),
+        Fact("p_comm", chosen.p_comm, "share of communications", p_comm,
              meaning="probability that an iteration is a communication"),
         Fact("p_R", chosen.p_least, "least p / R", "min p / R",
              meaning="least probability over resistance"),
@@ -248,21 +234,21 @@ def describe_non_smooth(chosen: "NonSmoothParameters") -> Description:
              meaning="start of A_t; Theorem 4: the dual gap falls as 1 / A_t, "
              "and A_t ≥ t² / (4 S²)"),
     ]  # fmt: skip
-    return Description(
-        f"NS-ADFS parameters ({chosen.how}) on {chosen.topology.name}, tau={chosen.tau:g}, "
-        f"{chosen.clock} clock",
-        facts,
-        [f"{_binds(chosen.binding, chosen.binding_place)}: this sets S."],
-        SYMBOLS_NON_SMOOTH,
-    )
+    closing = [f"{_binds(chosen)}: this sets S."]
+    return Description(_title("NS-ADFS", chosen), facts, closing, SYMBOLS_NON_SMOOTH)
+
+
+def _title(name: str, chosen: Any) -> str:
+    on = f"({chosen.how}) on {chosen.topology.name}"
+    return f"{name} parameters {on}, tau={chosen.tau:g}, {chosen.clock} clock"
 
 
 def _span(values: Vector) -> tuple[float, float]:
     return float(values.min()), float(values.max())
 
 
-def _binds(binding: str, place: BindingPlace) -> str:
-    return f"{binding} {'bind' if place.kind == 'node' else 'binds'}"
+def _binds(chosen: PairwiseParameters) -> str:
+    return f"{chosen.binding} {'bind' if chosen.binding_place.kind == 'node' else 'binds'}"
 
 
 ALPHA = "λ_min⁺ / (σ_max κ_i)"

@@ -4,7 +4,7 @@ import dataclasses
 import functools
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,14 +12,17 @@ from numpy.typing import NDArray
 from adfs.errors import ParameterError
 from adfs.graphs.topology import Topology
 from adfs.problem.conditioning import Conditioning
-from adfs.theory.description import BindingPlace, Description, PairwiseParameters, tightest
+from adfs.problem.finite_sum import Problem
+from adfs.schedule.delays import Delays
+from adfs.theory.description import (
+    BindingPlace,
+    Description,
+    PairwiseParameters,
+    Vector,
+    describe,
+    tightest,
+)
 from adfs.theory.sigma_a import EDGE_MU2, root_bound, sigma_a
-
-if TYPE_CHECKING:
-    from adfs.problem.finite_sum import Problem
-    from adfs.schedule.delays import Delays
-
-Vector = NDArray[np.float64]
 
 LARGEST_RHO = 1.0 - 1e-9  # rho = 1 would make an idle row's decay zero and its logarithm infinite
 ROUNDING = 1e-9
@@ -79,11 +82,11 @@ class Parameters(PairwiseParameters):
     @classmethod
     def choose(
         cls,
-        problem: "Problem",
+        problem: Problem,
         how: str = "tuned",
         tau: float = 5.0,
         clock: str = "nonblocking",
-        delays: "Delays | None" = None,
+        delays: Delays | None = None,
         p_comm: float | None = None,
         mu_scale: float | None = None,
         rho: float | None = None,
@@ -165,7 +168,7 @@ class Parameters(PairwiseParameters):
                 "probability."
             )
 
-    def belongs_to(self, problem: "Problem") -> bool:
+    def belongs_to(self, problem: Problem) -> bool:
         """Whether they were chosen for this very problem."""
         return self.conditioning is problem.conditioning
 
@@ -255,8 +258,6 @@ class Parameters(PairwiseParameters):
 
     def description(self) -> Description:
         """Every number with its formula, and what binds."""
-        from adfs.theory.description import describe
-
         return describe(self)
 
     def __repr__(self) -> str:

@@ -4,7 +4,7 @@
 """
 
 import dataclasses
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,28 +13,39 @@ from adfs import checks
 from adfs.errors import ParameterError
 from adfs.graphs.topology import Topology
 from adfs.problem.conditioning import Conditioning, require_scaled
+from adfs.problem.finite_sum import Problem
 from adfs.schedule.clock import CLOCKS
 from adfs.schedule.delays import Delays
+from adfs.theory.description import Vector
 from adfs.theory.parameters import Parameters, edge_roots
 from adfs.theory.sigma_a import EDGE_MU2, root_bound, sigma_a
 from adfs.threads import one_blas_thread
-
-if TYPE_CHECKING:
-    from adfs.problem.finite_sum import Problem
-
-Vector = NDArray[np.float64]
 
 RULES = ("paper", "balanced", "exact", "projector", "tuned")
 LEAST_SHARE = 1e-100  # of communications; below it, probabilities of edges leave the floats
 
 
 class RuleInput(NamedTuple):
-    """What every rule starts from."""
+    """What every rule starts from, also those of NS-ADFS: a problem and the time model."""
 
-    topology: Topology
-    conditioning: Conditioning
+    problem: Problem
     delays: Delays
     clock: str
+
+    @property
+    def topology(self) -> Topology:
+        """Graph of the nodes."""
+        return self.problem.topology
+
+    @property
+    def conditioning(self) -> Conditioning:
+        """Smoothness of the samples."""
+        return self.problem.conditioning
+
+    @property
+    def tau(self) -> float:
+        """Mean time of a communication."""
+        return float(np.mean(self.delays.tau))
 
     @property
     def importance_sums(self) -> Vector:
@@ -46,29 +57,45 @@ class RuleInput(NamedTuple):
         """Nodes with at least one sample in the augmented graph."""
         return self.conditioning.live_counts > 0
 
+    def parameters(
+        self, how: str, masses: Vector, alpha: Vector, sigma_A: float, p_edge: Vector,
+        p_node: Vector,
+    ) -> Parameters:  # fmt: skip
+        """With the largest ``rho`` that Theorem 1 allows."""
+        return Parameters(
+            how, self.topology, self.conditioning, masses, alpha, sigma_A, p_edge, p_node, None,  # type: ignore[arg-type]
+            self.tau, self.clock,
+        )  # fmt: skip
+
+
+def checked_input(
+    problem: Problem, tau: float, clock: str, delays: Delays | None, p_comm: float | None
+) -> RuleInput:
+    """The input of the rules, if it is one."""
+    checks.choice("clock", clock, CLOCKS)
+    if p_comm is not None and problem.n_nodes == 1 and p_comm != 0.0:
+        raise ParameterError(f"p_comm={p_comm:g} must be 0 or left out: one node has no edge.")
+    if p_comm is not None and problem.n_nodes > 1 and not LEAST_SHARE <= p_comm < 1.0:
+        raise ParameterError(
+            f"p_comm={p_comm:g} must be inside (0, 1), and not below {LEAST_SHARE:g}, on a graph "
+            "with edges; leave it out to have it chosen."
+        )
+    require_scaled(problem)
+    return RuleInput(problem, delays or Delays(tau=tau), clock)
+
 
 def choose(
-    problem: "Problem",
-    how: str,
-    tau: float,
-    clock: str,
-    delays: Delays | None,
-    p_comm: float | None,
-    mu_scale: float | None,
-    rho: float | None,
-) -> Parameters:
+    problem: Problem, how: str, tau: float, clock: str, delays: Delays | None,
+    p_comm: float | None, mu_scale: float | None, rho: float | None,
+) -> Parameters:  # fmt: skip
     """See `Parameters.choose`."""
     if how not in RULES:
         raise ParameterError(f"parameters={how!r} is not a rule; choose one of {', '.join(RULES)}.")
-    checks.choice("clock", clock, CLOCKS)
     if mu_scale is not None and not 0 < mu_scale < np.inf:
         raise ParameterError(f"mu_scale={mu_scale:g} must be finite and > 0.")
-    if p_comm is not None:
-        check_p_comm(p_comm, problem.topology)
-    conditioning = problem.conditioning
-    require_scaled(problem)
-    setting = RuleInput(problem.topology, conditioning, delays or Delays(tau=tau), clock)
-    chosen = _by_rule(setting, how, p_comm, mu_scale)
+    setting = checked_input(problem, tau, clock, delays, p_comm)
+    with one_blas_thread():
+        chosen = _by_rule(setting, how, p_comm, mu_scale)
     return chosen if rho is None else chosen.replace(rho=rho, how=how)
 
 
@@ -77,13 +104,6 @@ def _by_rule(
 ) -> Parameters:
     if setting.topology.n_nodes == 1:
         return single_node(setting, how)
-    with one_blas_thread():
-        return _on_graph(setting, how, p_comm, mu_scale)
-
-
-def _on_graph(
-    setting: RuleInput, how: str, p_comm: float | None, mu_scale: float | None
-) -> Parameters:
     if how == "tuned":
         from adfs.theory.tuning import tune
 
@@ -98,23 +118,20 @@ def _on_graph(
 
 def _balanced_share(setting: RuleInput) -> float:
     """``p_comm`` with which a node communicates and computes for the same time."""
-    tau = _mean_tau(setting)
-    if tau == 0.0:
+    if setting.tau == 0.0:
         raise ParameterError(
             "parameters='balanced' gives communications and local updates the same time, so tau "
             "must be > 0; tau=0 is no time. Choose parameters tuned, or give p_comm."
         )
-    return 1.0 / (1.0 + tau)
+    return 1.0 / (1.0 + setting.tau)
 
 
 def single_node(setting: RuleInput, how: str) -> Parameters:
     """n = 1: no edge, any alpha; ``sigma_A = alpha`` and ``rho = 1 / S_comp``."""
     conditioning = setting.conditioning
     alpha = 1.0 / (conditioning.sigma * conditioning.kappa)
-    return Parameters(
-        how, setting.topology, conditioning, conditioning.total_smoothness, alpha, float(alpha[0]),
-        np.empty(0), np.ones(1), None, _mean_tau(setting), setting.clock,  # type: ignore[arg-type]
-    )  # fmt: skip
+    masses = conditioning.total_smoothness
+    return setting.parameters(how, masses, alpha, float(alpha[0]), np.empty(0), np.ones(1))
 
 
 def paper(
@@ -123,29 +140,24 @@ def paper(
     """Theorem 3: uniform edges, the bound on ``sigma_A``, one ``S_comp`` for all nodes."""
     topology, conditioning = setting.topology, setting.conditioning
     alpha = alpha_of(setting, conditioning.kappa, mu_scale)
-    n, n_edges = topology.n_nodes, topology.n_edges
+    masses, kappa_s = conditioning.total_smoothness, conditioning.kappa_s
     sums = setting.importance_sums
-    s_comp = float(sums.sum()) / n
-    kappa_s = conditioning.kappa_s
     if mu_scale is None:
         bound = _lambda_min(topology) / (2.0 * float(np.max(conditioning.sigma)) * kappa_s)
     else:  # the bound is proven for scale 1 only
-        bound = _sigma_a(setting, conditioning.total_smoothness, alpha)
+        bound = _sigma_a(setting, masses, alpha)
     if p_comm is None:
+        s_comp = float(sums.sum()) / topology.n_nodes
         p_comm = min(0.5, 1.0 / (1.0 + s_comp * np.sqrt(gamma_tilde(topology) / kappa_s)))
-    return Parameters(
-        "paper", topology, conditioning, conditioning.total_smoothness, alpha, bound,
-        np.full(n_edges, p_comm / n_edges), (1.0 - p_comm) * sums / sums.sum(),
-        None, _mean_tau(setting), setting.clock,  # type: ignore[arg-type]
-    )  # fmt: skip
+    p_edge = np.full(topology.n_edges, p_comm / topology.n_edges)
+    p_node = (1.0 - p_comm) * sums / sums.sum()
+    return setting.parameters("paper", masses, alpha, bound, p_edge, p_node)
 
 
 def exact(
-    setting: RuleInput,
-    projector: bool = False,
-    p_comm: float | None = None,
+    setting: RuleInput, projector: bool = False, p_comm: float | None = None,
     mu_scale: float | None = None,
-) -> Parameters:
+) -> Parameters:  # fmt: skip
     """Exact ``sigma_A``, edges by ``sqrt(M R)``, equal node rates, equal rates of both kinds."""
     conditioning = setting.conditioning
     masses = conditioning.batch_smoothness() if projector else conditioning.total_smoothness
@@ -186,11 +198,9 @@ class Candidate:
 
     def parameters(self, how: str, p_comm: float) -> Parameters:
         """The full object."""
-        setting = self.setting
-        return Parameters(
-            how, setting.topology, setting.conditioning, self.masses, self.alpha, self.sigma_A,
-            p_comm * self.edge_shares, (1.0 - p_comm) * self.shares, None,  # type: ignore[arg-type]
-            _mean_tau(setting), setting.clock,
+        p_edge, p_node = p_comm * self.edge_shares, (1.0 - p_comm) * self.shares
+        return self.setting.parameters(
+            how, self.masses, self.alpha, self.sigma_A, p_edge, p_node
         )  # fmt: skip
 
 
@@ -217,17 +227,3 @@ def _sigma_a(setting: RuleInput, masses: Vector, alpha: Vector, rough: bool = Fa
 
 def _lambda_min(topology: Topology) -> float:
     return EDGE_MU2 * topology.spectrum.lambda_min
-
-
-def _mean_tau(setting: RuleInput) -> float:
-    return float(np.mean(setting.delays.tau))
-
-
-def check_p_comm(p_comm: float, topology: Topology) -> None:
-    if topology.n_nodes == 1 and p_comm != 0.0:
-        raise ParameterError(f"p_comm={p_comm:g} must be 0 or left out: one node has no edge.")
-    if topology.n_nodes > 1 and not LEAST_SHARE <= p_comm < 1.0:
-        raise ParameterError(
-            f"p_comm={p_comm:g} must be inside (0, 1), and not below {LEAST_SHARE:g}, on a graph "
-            "with edges; leave it out to have it chosen."
-        )

@@ -19,20 +19,16 @@ These two compete too, and at the typical ``beta`` the choice is never predicted
 
 import dataclasses
 from collections.abc import Callable, Iterator
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from adfs.graphs.topology import Topology
 from adfs.schedule.clock import Clock
-from adfs.schedule.delays import Delays
 from adfs.schedule.sampling_law import Drawer, SamplingLaw
+from adfs.theory.description import Vector
 from adfs.theory.parameters import Parameters
 from adfs.theory.rules import Candidate, RuleInput, alpha_of, exact, paper
 from adfs.theory.sigma_a import DENSE_LIMIT
-
-Vector = NDArray[np.float64]
 
 BETAS = np.array([1.0, 1.2, 1.45])
 TYPICAL = 1  # the beta at which predictions are printed
@@ -44,13 +40,6 @@ EVENTS_PER_NODE = 2_000
 EVENTS_RANGE = (50_000, 1_000_000)
 FINALISTS = 4
 SLOWNESS_POWERS = (0.3, 0.5)
-
-
-class Split(NamedTuple):
-    """How local updates are split between nodes, and a factor of each node's ``alpha_i``."""
-
-    shares: Vector
-    tilt: Vector
 
 
 class TimedCandidate(NamedTuple):
@@ -68,11 +57,14 @@ def tune(setting: RuleInput, p_comm: float | None, mu_scale: float | None) -> Pa
     goal = reference.min(axis=0)
     entries = [
         entry
-        for split in _splits(setting)
-        for entry in _entries(setting, split, p_comm, mu_scale, rough=_is_large(setting))
+        for shares, tilt in _splits(setting)
+        for entry in _entries(setting, shares, tilt, p_comm, mu_scale)
     ]
     entries.sort(key=lambda entry: float(np.max(entry.times / goal)))
-    finalists = [_finished(setting, entry) for entry in entries[:FINALISTS]]
+    finalists = []
+    for found, share, _ in entries[:FINALISTS]:  # with its true sigma_A
+        candidate = Candidate(setting, found.masses, found.alpha, found.shares)
+        finalists.append(candidate.parameters("tuned", share))
     if p_comm is None and mu_scale is None:
         finalists += [*baselines, exact(setting, projector=True)]
     times = [predicted_times(each, setting) for each in finalists]
@@ -100,18 +92,7 @@ def predicted_times(parameters: Parameters, setting: RuleInput) -> Vector:
     return time_per_event(parameters, setting) / np.minimum(2.0 * parameters.rho, BETAS * visit)
 
 
-class TimeModel(Protocol):
-    """What the time of an event depends on, beside the law of the events."""
-
-    @property
-    def topology(self) -> Topology: ...
-    @property
-    def delays(self) -> Delays: ...
-    @property
-    def clock(self) -> str: ...
-
-
-def time_per_event(law: SamplingLaw, setting: TimeModel) -> float:
+def time_per_event(law: SamplingLaw, setting: RuleInput) -> float:
     """Idealized time of an iteration, from the clock over a short schedule without its start."""
     n = setting.topology.n_nodes
     n_events = int(np.clip(EVENTS_PER_NODE * n, *EVENTS_RANGE))
@@ -123,54 +104,49 @@ def time_per_event(law: SamplingLaw, setting: TimeModel) -> float:
     return (clock.time - start) / (n_events - n_events // 2)
 
 
-def _is_large(setting: RuleInput) -> bool:
-    """Whether an eigenvalue for every candidate would cost too much."""
-    return setting.topology.n_nodes > DENSE_LIMIT
+def _splits(setting: RuleInput) -> Iterator[tuple[Vector, Vector]]:
+    """How local updates are split between nodes, and a factor of each node's ``alpha_i``.
 
-
-def _splits(setting: RuleInput) -> list[Split]:
-    """Equal shares for all nodes with data, by the work of each, and fewer where a node is slow."""
+    Equal shares for all nodes with data, by the work of each, and fewer where a node is slow.
+    """
     equal = setting.has_data / np.count_nonzero(setting.has_data)
-    masses = setting.conditioning.batch_smoothness()
-    alpha = alpha_of(setting, 1.0 + masses / setting.conditioning.sigma, 1.0)
-    need = setting.importance_sums * np.sqrt(alpha)
-    flat = np.ones(len(equal))
-    splits = [Split(equal, flat), Split(need / need.sum(), flat)]
+    need = setting.importance_sums * np.sqrt(_alpha(setting, 1.0))
+    yield equal, np.ones(len(equal))
+    yield need / need.sum(), np.ones(len(equal))
     speed = setting.delays.nominal(setting.topology.n_edges, len(equal))[-len(equal) :]
     if np.ptp(speed) > 0.0:
         for power in SLOWNESS_POWERS:
             tilt = (speed / speed.min()) ** -power
-            splits.append(Split(equal * tilt / np.sum(equal * tilt), tilt))
-    return splits
+            yield equal * tilt / np.sum(equal * tilt), tilt
+
+
+def _alpha(setting: RuleInput, scale: float) -> Vector:
+    masses = setting.conditioning.batch_smoothness()
+    return alpha_of(setting, 1.0 + masses / setting.conditioning.sigma, scale)
 
 
 def _entries(
-    setting: RuleInput, split: Split, p_comm: float | None, mu_scale: float | None, rough: bool
+    setting: RuleInput, shares: Vector, tilt: Vector, p_comm: float | None, mu_scale: float | None
 ) -> Iterator[TimedCandidate]:
-    candidates = list(_candidates(setting, split, mu_scale, rough))
+    masses = setting.conditioning.batch_smoothness()
+    rough = setting.topology.n_nodes > DENSE_LIMIT  # an eigenvalue for each would cost too much
+    candidates = [
+        Candidate(setting, masses, _alpha(setting, float(scale)) * tilt, shares, rough)
+        for scale in (SCALES if mu_scale is None else [mu_scale])
+    ]
     seconds = TimeCurve(lambda p_comm: candidates[0].parameters("", p_comm), setting)
     for candidate in candidates:
-        equal = candidate.equalising()
-        around = np.clip(np.multiply(P_COMM_FACTORS, equal), *P_COMM_RANGE)
+        around = np.clip(np.multiply(P_COMM_FACTORS, candidate.equalising()), *P_COMM_RANGE)
         for value in around if p_comm is None else [p_comm]:
             visit = (1.0 - value) * candidate.visit_rate
             rate = np.minimum(2.0 * candidate.rho(value), BETAS * visit)
             yield TimedCandidate(candidate, float(value), seconds(value) / rate)
 
 
-def _candidates(
-    setting: RuleInput, split: Split, mu_scale: float | None, rough: bool
-) -> Iterator[Candidate]:
-    masses = setting.conditioning.batch_smoothness()
-    for scale in SCALES if mu_scale is None else [mu_scale]:
-        alpha = alpha_of(setting, 1.0 + masses / setting.conditioning.sigma, float(scale))
-        yield Candidate(setting, masses, alpha * split.tilt, split.shares, rough)
-
-
 class TimeCurve:
     """Time per event against ``p_comm``: simulated at a few values, interpolated between them."""
 
-    def __init__(self, law: Callable[[float], SamplingLaw], setting: TimeModel) -> None:
+    def __init__(self, law: Callable[[float], SamplingLaw], setting: RuleInput) -> None:
         self.knots = np.geomspace(*P_COMM_RANGE, N_SIMULATIONS)
         times = [time_per_event(law(p), setting) for p in self.knots]
         self.logs = np.log(times)
@@ -178,10 +154,3 @@ class TimeCurve:
     def __call__(self, p_comm: float) -> float:
         """Time per event at any ``p_comm``."""
         return float(np.exp(np.interp(np.log(p_comm), np.log(self.knots), self.logs)))
-
-
-def _finished(setting: RuleInput, entry: TimedCandidate) -> Parameters:
-    """The entry with its true ``sigma_A``."""
-    rough = entry.candidate
-    candidate = Candidate(setting, rough.masses, rough.alpha, rough.shares)
-    return candidate.parameters("tuned", entry.p_comm)

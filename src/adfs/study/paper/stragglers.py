@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from adfs.algorithms.all_reduce import matrix_rounds
 from adfs.algorithms.base import MethodSetting, get_algorithm
+from adfs.algorithms.descent import matrix_rounds
 from adfs.data.partition import partition
 from adfs.errors import ParameterError
 from adfs.graphs.topology import Topology
