@@ -311,6 +311,8 @@ def test_messages_of_an_all_reduce_hold_what_they_carry(n_features):
         assert cost.bytes == 8 * 8 * numbers
         assert cost.bytes <= 8 * n_features * cost.n_comm < cost.bytes + 8 * 8 * n_features
     assert descent.messages(1, 100, n_features) == Counts()
+    assert descent.matrix_rounds(adfs.Topology.ring(6), n_features) == 2 * (3 + n_features)
+    assert descent.matrix_rounds(adfs.Topology.single(), n_features) == 0
 
 
 def test_newton_refuses_too_many_features_and_names_the_way_out():

@@ -229,13 +229,15 @@ def test_no_other_constants_have_a_better_proven_rate(lam, variance, length):
         lam,
         smoothness,
         np.array([variance]),
-        katyusha_parameters.loop_surplus(np.array([float(length)])),
+        np.array([float(length)]),
+        katyusha_parameters.loop_surplus,
     )
     coin = katyusha_parameters.fastest(
         lam,
         smoothness,
         np.array([variance]),
-        katyusha_parameters.coin_surplus(np.array([1.0 / length])),
+        np.array([float(length)]),
+        katyusha_parameters.coin_surplus,
     )
     best_loop = best_coin = 0.0
     for tau2 in np.geomspace(1e-4, 1.0, 25):

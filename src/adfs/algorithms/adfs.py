@@ -20,7 +20,7 @@ from adfs.algorithms import base
 from adfs.algorithms.base import Matrix, Vector
 from adfs.algorithms.pairwise import Pairwise, dual_start, pairwise_method, parameters_of
 from adfs.kernels import edge, event_loop, rank_nodes
-from adfs.kernels.lazy import Decay, decay_table, power_table
+from adfs.kernels.lazy import decay_table, power_table
 from adfs.kernels.memory import aligned_zeros
 from adfs.kernels.poisson import TICKS
 from adfs.problem.finite_sum import Problem
@@ -48,10 +48,9 @@ class Adfs(Pairwise[AdfsState]):
 
     def __init__(self, problem: Problem, parameters: Parameters, schedule: str = "shared") -> None:
         super().__init__(problem, parameters, schedule)
-        rate = parameters.rho  # idle differences shrink by it, per iteration or tick
-        self.decay: Decay = (
-            power_table(-2.0 * rate / TICKS) if self.continuized else decay_table(rate)  # type: ignore[no-untyped-call]
-        )
+        self._ahead = int(not self.continuized)  # idle steps from the index of v to that of y
+        rho = parameters.rho  # idle differences shrink by it, an iteration or a tick
+        self.decay = power_table(-2.0 * rho / TICKS) if self.continuized else decay_table(rho)  # type: ignore[no-untyped-call]
         self.constants = edge.RunConstants(
             edges=problem.network.ends,
             edge_eta=parameters.edge_eta,
@@ -77,7 +76,6 @@ class Adfs(Pairwise[AdfsState]):
         return AdfsState(0, lines, edge.Centres(pairs, np.ones(n), np.zeros(n, np.int64)))
 
     def step(self, state: AdfsState, events: Events) -> AdfsState:
-        """Run the events, in place."""
         event_loop.run_events(
             events.start, self.ticks_of(events), events.which, events.sample,
             self.problem.rows, state.lines, state.centres, self.constants, self.decay,
@@ -88,24 +86,16 @@ class Adfs(Pairwise[AdfsState]):
 
     def nodes(self, state: AdfsState) -> tuple[Matrix, Matrix]:
         """Centre rows of ``y_t`` and ``v_t``; of ``x(t)`` and ``v(t)`` in the continuized form."""
-        shape = (len(self.problem.nodes), self.problem.n_features)
-        y, v = np.empty(shape), np.empty(shape)
-        t, ahead = self._moment(state)
-        event_loop.centres_at(t, state.centres, self.decay, y, v, ahead)
+        y, v = np.empty((2, len(self.problem.nodes), self.problem.n_features))
+        t = state.t + 1 - self._ahead
+        event_loop.centres_at(t, state.centres, self.decay, y, v, self._ahead)
         return y, v
 
-    def _moment(self, state: AdfsState) -> tuple[int, int]:
-        """The index of ``v``, and by how many idle steps ``y`` is ahead of it."""
-        return (state.t + 1, 0) if self.continuized else (state.t, 1)
-
-    def virtual(
-        self, state: AdfsState, rows: slice = slice(None)
-    ) -> tuple[Vector, Vector]:  # fmt: skip
+    def virtual(self, state: AdfsState, rows: slice = slice(None)) -> tuple[Vector, Vector]:
         """Coefficients of ``y_t`` and ``v_t`` at the virtual nodes, each on its own row."""
         lines = state.lines[rows]
-        y, v = np.empty(len(lines)), np.empty(len(lines))
-        t, ahead = self._moment(state)
-        event_loop.virtual_at(t, lines, self.decay, y, v, ahead)
+        y, v = np.empty((2, len(lines)))
+        event_loop.virtual_at(state.t + 1 - self._ahead, lines, self.decay, y, v, self._ahead)
         return y, v
 
     def duals(self, state: AdfsState, node: int) -> Vector:
@@ -116,10 +106,6 @@ class Adfs(Pairwise[AdfsState]):
         """The samples' changing columns, the centres, and the time."""
         samples = {"lines": state.lines[:, : edge.NORM2]}
         return base.Arrays(samples, state.centres._asdict(), {"t": np.array([state.t])})
-
-    def restore(self, state: AdfsState, shared: base.Named) -> None:
-        """The time."""
-        state.t = int(shared["t"][0])
 
     def queued(self, state: AdfsState) -> base.Queued:
         """The same arithmetic for events in queues of nodes (`adfs.kernels.rank_nodes`)."""

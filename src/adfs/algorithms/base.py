@@ -43,10 +43,6 @@ class Counts(NamedTuple):
         """Sum of two counts."""
         return Counts(*(a + b for a, b in zip(self, other, strict=True)))
 
-    def times(self, number: int) -> "Counts":
-        """So many times these counts."""
-        return Counts(*(number * count for count in self))
-
 
 def message_counts(n_updates: int, n_exchanges: int, n_features: int) -> Counts:
     """Costs where an update is one prox and an exchange two messages of d numbers."""
@@ -75,12 +71,6 @@ def arrays_of(algorithm: Any, state: Any) -> Arrays:
     return found
 
 
-def copy_into(views: Named, stored: Named) -> None:
-    """Write stored arrays into those of a state."""
-    for name, view in views.items():
-        view[...] = stored[name]
-
-
 class Algorithm(Protocol[S]):
     """What an algorithm is. It owns no loop, clock, log or socket.
 
@@ -94,7 +84,7 @@ class Algorithm(Protocol[S]):
         """State before the first event, from zero or from a model."""
 
     def step(self, state: S, events: Events) -> S:
-        """State after the events; may reuse the memory of the state it is given."""
+        """State after the events; may reuse the memory of the state it is given, as ours do."""
 
     def output(self, state: S) -> Matrix:
         """``theta``, one row per node of this process, caught up on a copy."""
@@ -109,7 +99,8 @@ class Algorithm(Protocol[S]):
 
     def restore(self, state: S, shared: Named) -> None:
         """Take up the shared arrays of a checkpoint, once its other arrays are in place."""
-        copy_into(self.arrays(state).shared, shared)
+        for name, view in self.arrays(state).shared.items():
+            view[...] = shared[name]
 
     def counts(self, events: Events) -> Counts:
         """What the events cost."""
@@ -123,8 +114,8 @@ class RoundAlgorithm(Algorithm[S]):
 
     def counts(self, events: Events) -> Counts:
         """The prices of the rounds."""
-        rounds = np.bincount(events.which, minlength=len(self.prices)).tolist()
-        return functools.reduce(Counts.plus, map(Counts.times, self.prices, rounds))
+        rounds = np.bincount(events.which, minlength=len(self.prices))
+        return Counts(*(rounds @ np.array(self.prices)).tolist())
 
 
 def sample_lines(problem: Problem, columns: Any) -> Matrix:

@@ -55,24 +55,12 @@ def shortened(size: float, slope: float, trial_slope: float) -> float:
 
 
 def matrix_rounds(topology: Topology, n_features: int) -> int:
-    """Communication rounds that summing a d x d matrix takes; a vector more rides along.
-
-    Examples
-    --------
-    >>> matrix_rounds(Topology.ring(6), 28), matrix_rounds(Topology.single(), 28)
-    (62, 0)
-    """
+    """Communication rounds that summing a d x d matrix takes; a vector more rides along."""
     return 2 * (topology.diameter + n_features) if topology.n_nodes > 1 else 0
 
 
 def messages(n_nodes: int, n_numbers: int, n_features: int) -> Counts:
-    """Messages of at most d numbers, and bytes, of one all-reduce of ``n_numbers`` numbers.
-
-    Examples
-    --------
-    >>> messages(4, 10, 3)  # 10 numbers in 4 messages, 3 links, up and down
-    Counts(n_prox=0, n_grad=0, n_comm=24, bytes=480)
-    """
+    """Messages of at most d numbers, and bytes, of one all-reduce of ``n_numbers`` numbers."""
     links = 2 * (n_nodes - 1)
     return Counts(n_comm=links * math.ceil(n_numbers / n_features), bytes=8 * links * n_numbers)
 

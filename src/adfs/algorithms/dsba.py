@@ -75,7 +75,7 @@ import numpy as np
 
 from adfs.algorithms import base
 from adfs.algorithms.base import Matrix, Vector
-from adfs.algorithms.point_saga import table_duals
+from adfs.algorithms.point_saga import TableAlgorithm
 from adfs.kernels import dsba as kernel
 from adfs.kernels import point_saga
 from adfs.kernels.memory import aligned_zeros
@@ -90,14 +90,7 @@ BLOCK_WORK = 1 << 24  # multiplications in a compiled call, about 20 ms
 
 @dataclass(frozen=True)
 class DsbaParameters(SelfDescribing):
-    """The step of DSBA and the rate it is proven to have, all in mean form.
-
-    Examples
-    --------
-    >>> chosen = DsbaParameters("paper", 1.0, 0.01, 0.01, n_samples=100, gamma=0.2, n_nodes=9)
-    >>> chosen.alpha, round(chosen.rho, 5)
-    (0.25, 0.00497)
-    """
+    """The step of DSBA and the rate it is proven to have, all in mean form."""
 
     rule: str
     smoothness: float  # L, the largest (m_i / mbar) L_ij
@@ -109,7 +102,8 @@ class DsbaParameters(SelfDescribing):
 
     @classmethod
     def of(cls, problem: Problem, rule: str) -> "DsbaParameters":
-        ridge, share = problem.sigma / mean_size(problem), shares(problem)
+        mean = mean_size(problem)
+        ridge, share = problem.sigma / mean, problem.sizes / mean
         conditioning = problem.conditioning
         own = [share[i] * conditioning.smoothness(i).max() for i in problem.nodes.tolist()]
         largest = max(problem.network.gather(float(max(own))))
@@ -177,26 +171,10 @@ def mean_size(problem: Problem) -> float:
     return problem.n_samples / problem.n_nodes
 
 
-def shares(problem: Problem) -> Vector:
-    """``m_i / mbar``, the factor of each node's components."""
-    factors: Vector = problem.sizes / mean_size(problem)
-    return factors
-
-
-class Dsba(base.RoundAlgorithm[kernel.DsbaState]):
+class Dsba(TableAlgorithm[kernel.DsbaState]):
     """DSBA on a network, a proximal step and an exchange with all neighbours a round.
 
     The pass over the data that fills the table before round 0 is counted nowhere, as set-up.
-
-    Examples
-    --------
-    >>> import adfs
-    >>> X, y = adfs.generators.two_gaussians(60, 3, seed=0)
-    >>> problem = adfs.Problem(adfs.partition(X, y, 4), sigma=0.5)
-    >>> method = prepare(problem, base.MethodSetting(rule="paper"))
-    >>> state = method.algorithm.step(method.algorithm.init(), method.source.draw(0, 4000))
-    >>> bool(np.allclose(method.algorithm.output(state), problem.optimum().theta, atol=1e-9))
-    True
     """
 
     def __init__(self, problem: Problem, parameters: DsbaParameters, seed: int) -> None:
@@ -208,7 +186,7 @@ class Dsba(base.RoundAlgorithm[kernel.DsbaState]):
             loss=problem.loss.code,
             alpha=parameters.alpha,
             ridge=problem.own_sigma / mean_size(problem),
-            share=shares(problem)[problem.nodes],
+            share=(problem.sizes / mean_size(problem))[problem.nodes],
             half=0.5 / largest if largest > 0.0 else 0.0,
             links=problem.network.links,
             offsets=problem.offsets,
@@ -231,7 +209,6 @@ class Dsba(base.RoundAlgorithm[kernel.DsbaState]):
         return kernel.DsbaState(lines, z, pairs, np.empty(d))
 
     def step(self, state: kernel.DsbaState, events: Events) -> kernel.DsbaState:
-        """Run the rounds, in place."""
         with np.errstate(over="ignore"):  # hashing wraps around 2^64
             kernel.run_rounds(
                 events.start, len(events.which), self.problem.rows, state, self.constants
@@ -241,10 +218,6 @@ class Dsba(base.RoundAlgorithm[kernel.DsbaState]):
     def output(self, state: kernel.DsbaState) -> Matrix:
         """The nodes' iterates."""
         return state.z[: len(self.problem.nodes)].copy()
-
-    def duals(self, state: kernel.DsbaState, node: int) -> Vector:
-        """The table's ``c = w l'`` of a node's samples."""
-        return table_duals(state.lines[self.problem.node_rows(node)])
 
     def arrays(self, state: kernel.DsbaState) -> base.Arrays:
         """The table and where its steps began, and the nodes' rows."""

@@ -107,16 +107,6 @@ class PairParameters(SelfDescribing):
         limits = self.p_edge * math.sqrt(self.sigma_A) / self.roots
         return float(min(LARGEST_RHO, np.min(limits, initial=np.inf)))
 
-    @property
-    def edge_eta(self) -> Vector:
-        """``eta~_kl = rho mu_kl^2 / (sigma_A p_kl)``."""
-        return self.rho * EDGE_MU2 / (self.sigma_A * self.p_edge)
-
-    @property
-    def edge_push(self) -> Vector:
-        """``rho R_kl / p_kl``."""
-        return self.rho * self.topology.spectrum.resistances / self.p_edge
-
     def make_clock(self, delays: Delays, kind: str) -> PairClock:
         """The clock of their events."""
         return PairClock(self.edges, self.topology.n_nodes, self.work, delays, kind)
@@ -164,12 +154,12 @@ class Esdacd(base.Algorithm[EsdacdState]):
     def __init__(self, problem: Problem, parameters: PairParameters) -> None:
         self.problem, self.parameters = problem, parameters
         self.dual_gradients = DualGradients(problem)
-        self.decay = decay_table(parameters.rho)  # type: ignore[no-untyped-call]
-        n = len(problem.nodes)
+        rho, p_edge, n = parameters.rho, parameters.p_edge, len(problem.nodes)
+        self.decay = decay_table(rho)  # type: ignore[no-untyped-call]
         self.constants = edge.RunConstants(
             edges=problem.network.ends,
-            edge_eta=parameters.edge_eta,
-            edge_push=parameters.edge_push,
+            edge_eta=rho * EDGE_MU2 / (parameters.sigma_A * p_edge),
+            edge_push=rho * problem.topology.spectrum.resistances / p_edge,
             inverse_sigma=np.ones(n),  # messages are y itself
             eta_ratio=np.zeros(n),  # there are no samples' updates
             offsets=problem.offsets,
@@ -194,7 +184,6 @@ class Esdacd(base.Algorithm[EsdacdState]):
         return EsdacdState(0, centres, memory)
 
     def step(self, state: EsdacdState, events: Events) -> EsdacdState:
-        """Run the events, in place."""
         with one_blas_thread():
             for k, which in enumerate(events.which.tolist()):
                 if which < len(self._ends) and self._ends[which].max() >= 0:
@@ -217,8 +206,7 @@ class Esdacd(base.Algorithm[EsdacdState]):
 
     def nodes(self, state: EsdacdState) -> tuple[Matrix, Matrix]:
         """Rows of ``y_t`` and ``v_t``."""
-        shape = (len(self.problem.nodes), self.problem.n_features)
-        y, v = np.empty(shape), np.empty(shape)
+        y, v = np.empty((2, len(self.problem.nodes), self.problem.n_features))
         event_loop.centres_at(state.t, state.centres, self.decay, y, v)
         return y, v
 

@@ -28,7 +28,12 @@ import numpy as np
 
 from adfs.algorithms import base
 from adfs.algorithms.base import Matrix, Vector
-from adfs.algorithms.katyusha_parameters import KatyushaParameters, MeanForm
+from adfs.algorithms.katyusha_parameters import (
+    KatyushaParameters,
+    MeanForm,
+    coin_surplus,
+    loop_surplus,
+)
 from adfs.kernels import katyusha
 from adfs.kernels.sampling import THRESHOLD_ONE
 from adfs.problem.finite_sum import Problem
@@ -69,14 +74,6 @@ class MiniBatch(base.RoundAlgorithm[katyusha.Vectors]):
 
     The state is the vectors that all nodes hold. The output is ``y``: a round bounds ``P(y+) - P*``
     by what the theorem lets fall.
-
-    Examples
-    --------
-    >>> problem = Problem([(np.eye(2), [1, 0]), (np.eye(2), [0, 1])])
-    >>> method = prepare(problem, base.MethodSetting(rule="theory"))
-    >>> events = method.source.draw(0, 2)  # a snapshot, then an inner round
-    >>> method.algorithm.counts(events)
-    Counts(n_prox=0, n_grad=8, n_comm=4, bytes=64)
     """
 
     def __init__(
@@ -90,9 +87,8 @@ class MiniBatch(base.RoundAlgorithm[katyusha.Vectors]):
             prices.append(base.Counts.of_vectors(problem.n_features, 0, n_grad, n_comm))
         super().__init__(problem, plan, prices)
         self.batches, self._run = make_batches(problem, plan.batch, seed, plan.name), run
-        self.steps = katyusha.Steps(
-            plan.tau1, plan.tau2, plan.alpha, 1.0 / plan.growth, 1.0 / plan.theta
-        )  # fmt: skip
+        shrink = 1.0 / (1.0 + plan.alpha * plan.lam)
+        self.steps = katyusha.Steps(plan.tau1, plan.tau2, plan.alpha, shrink, 1.0 / plan.theta)
         share = 1.0 / int(problem.conditioning.live_counts.sum())
         self._samples = katyusha.AllSamples(
             problem.loss.code, problem.labels, problem.weights, share
@@ -107,7 +103,6 @@ class MiniBatch(base.RoundAlgorithm[katyusha.Vectors]):
         return katyusha.Vectors(x, y, z, w, gradient, slopes, estimate, average, np.zeros(1))
 
     def step(self, state: katyusha.Vectors, events: Events) -> katyusha.Vectors:
-        """Run the rounds, in place."""
         with np.errstate(over="ignore"):  # hashing wraps around 2^64
             self._run(
                 events.start, events.which, self.problem.rows, self._samples, self.batches,
@@ -151,7 +146,8 @@ def prepare(problem: Problem, setting: base.MethodSetting) -> base.Method:
     array([1, 0, 0, 0, 0, 1, 0], dtype=int32)
     """
     mean = MeanForm(problem, setting)
-    plan = mean.loop_theory() if setting.rule == "theory" else mean.loop_tuned()
+    theory = setting.rule == "theory"
+    plan = mean.loop_theory() if theory else mean.tuned("katyusha", loop_surplus)
     length = round(plan.every)
     source = Rounds([katyusha.SNAPSHOT] + length * [katyusha.INNER])
     # An epoch of length + 1 events divides the errors by theta^length.
@@ -172,18 +168,9 @@ class Refreshes(CoinRounds):
 
 @base.register("l-katyusha", smooth=True, rules=("theory", "tuned"))
 def prepare_loopless(problem: Problem, setting: base.MethodSetting) -> base.Method:
-    """L-Katyusha with its coins and its clock.
-
-    Examples
-    --------
-    >>> import adfs
-    >>> shards = [(np.eye(4)[:2], [1, 0]), (np.eye(4)[2:], [1, 0])]
-    >>> problem = adfs.Problem(shards, topology=adfs.Topology.path(2))
-    >>> method = prepare_loopless(problem, base.MethodSetting(rule="theory"))
-    >>> method.parameters.batch, method.parameters.p
-    (2, 1.0)
-    """
+    """L-Katyusha with its coins and its clock."""
     mean = MeanForm(problem, setting)
-    plan = mean.coin_theory() if setting.rule == "theory" else mean.coin_tuned()
+    theory = setting.rule == "theory"
+    plan = mean.coin_theory() if theory else mean.tuned("l-katyusha", coin_surplus)
     source, rho = Refreshes(plan.p, setting.seed, plan.name), 1.0 - 1.0 / plan.theta
     return _method(mean, plan, source, rho, katyusha.run_l_katyusha, snapshot_moves=True)

@@ -31,21 +31,12 @@ from adfs.schedule.rounds import Cost
 from adfs.theory.description import Description, Fact, SelfDescribing
 from adfs.threads import one_blas_thread
 
+Surplus = Callable[[Vector, Vector], Vector]  # Q of rho and the rounds between snapshots
 GRID = 80  # values tried of the batch and of the rounds between snapshots
 
 
 class MeanForm:
-    """``P = (1 / N) sum_ij f_ij + lam / 2 |.|^2`` over the ``N`` live samples, and its clock.
-
-    Examples
-    --------
-    >>> problem = Problem([(np.eye(2), [1, 0]), (2.0 * np.eye(2), [0, 1])], sigma=0.5)
-    >>> mean = MeanForm(problem, MethodSetting(tau=5.0))
-    >>> mean.n_samples, mean.lam, mean.smoothness  # (1 / 4 + 4 / 4) / 4
-    (4, 0.25, 0.3125)
-    >>> mean.variance(1)  # node 1 has the larger sum of L_ij: 2
-    0.5
-    """
+    """``P = (1 / N) sum_ij f_ij + lam / 2 |.|^2`` over the ``N`` live samples, and its clock."""
 
     def __init__(self, problem: Problem, setting: MethodSetting) -> None:
         self.problem, self.setting, self.diameter = problem, setting, problem.topology.diameter
@@ -120,20 +111,12 @@ class MeanForm:
         rho = coin_rate(tau1, tau2, 1.0 + alpha * lam, p)
         return self._plan("l-katyusha", "theory", batch, 1.0 / p, Coupling(tau1, tau2, alpha, rho))
 
-    def loop_tuned(self) -> KatyushaParameters:
-        """The best batch, length of an epoch and constants that theory allows."""
-        return self._tuned("katyusha", loop_surplus)
-
-    def coin_tuned(self) -> KatyushaParameters:
-        """The best batch, coin and constants that theory allows."""
-        return self._tuned("l-katyusha", lambda every: coin_surplus(1.0 / every))
-
-    def _tuned(self, name: str, surplus_of: Callable[[Vector], Surplus]) -> KatyushaParameters:
+    def tuned(self, name: str, surplus: Surplus) -> KatyushaParameters:
         """Batch, rounds between snapshots and constants of the least proven time per factor e."""
         batches = np.unique(np.geomspace(1.0, self.most, GRID).round())[:, None]
         longest = 10.0 * (self.n_samples + np.sqrt(self.smoothness / self.lam))
         every = np.unique(np.geomspace(1.0, longest, GRID).round())[None, :]
-        found = fastest(self.lam, self.smoothness, self.variance(batches), surplus_of(every))
+        found = fastest(self.lam, self.smoothness, self.variance(batches), every, surplus)
         best = np.argmin(self.time_per_efold(batches, every, found.rho))
         row, column = np.unravel_index(best, found.rho.shape)
         constants = Coupling(*(values[row, column] for values in found))
@@ -174,10 +157,6 @@ class KatyushaParameters(SelfDescribing):
         """Probability of a snapshot, of L-Katyusha."""
         return 1.0 / self.every
 
-    @property
-    def growth(self) -> float:
-        return 1.0 + self.alpha * self.lam
-
     def description(self) -> Description:
         facts = [
             Fact("b", self.batch, "samples per node and round; theory 1 + diameter * tau"),
@@ -211,23 +190,21 @@ def _lanczos(problem: Problem) -> float:
 
     Every product is a sum over all nodes, so all processes take the same steps.
     """
-    rows = slice_rows(problem.rows, problem.n_features, 0, problem.n_rows)
+    size, network = problem.n_features, problem.network
+    rows = slice_rows(problem.rows, size, 0, problem.n_rows)
     curvature, cuts = problem.loss.max_curvature * problem.weights, problem.offsets
 
     def product(v: Vector) -> Vector:
         scaled = curvature * (rows @ v.ravel())
         parts = (rows[a:b].T @ scaled[a:b] for a, b in itertools.pairwise(cuts))
-        return problem.network.sum_rows(parts, problem.n_features)
+        return network.sum_rows(parts, size)
 
-    size = problem.n_features
     operator = LinearOperator((size, size), matvec=product, dtype=float)
     start = generator(0, "lanczos").standard_normal(size)
     values, vectors = eigsh(operator, k=1, which="LA", v0=start, tol=1e-6)
     residual = product(vectors[:, 0]) - values[0] * vectors[:, 0]
     return float(values[0] + np.linalg.norm(residual))
 
-
-Surplus = Callable[[Vector], Vector]
 
 BISECTIONS = 100
 FASTEST = 0.999  # no rho beyond: 1 / (1 - rho) must stay a number
@@ -243,22 +220,21 @@ class Coupling(NamedTuple):
     rho: Any
 
 
-def loop_surplus(length: Vector) -> Surplus:
-    """``Q = (1 - rho)^(1 - length) - 1``: a snapshot every ``length`` rounds (Katyusha)."""
-    return lambda rho: np.expm1(np.minimum(-(length - 1.0) * np.log1p(-rho), LARGEST_POWER))
+def loop_surplus(rho: Vector, every: Vector) -> Vector:
+    """``Q = (1 - rho)^(1 - every) - 1``: a snapshot every so many rounds (Katyusha)."""
+    return np.expm1(np.minimum(-(every - 1.0) * np.log1p(-rho), LARGEST_POWER))
 
 
-def coin_surplus(p: Vector) -> Surplus:
+def coin_surplus(rho: Vector, every: Vector) -> Vector:
     """``Q = rho (1 - p) / (p - rho)``: a snapshot with probability ``p`` (L-Katyusha)."""
-
-    def surplus(rho: Vector) -> Vector:
-        room = np.where(rho < p, p - rho, math.exp(-LARGEST_POWER))
-        return rho * (1.0 - p) / room + np.where(rho < p, 0.0, math.exp(LARGEST_POWER))
-
-    return surplus
+    p = 1.0 / every
+    room = np.where(rho < p, p - rho, math.exp(-LARGEST_POWER))
+    return rho * (1.0 - p) / room + np.where(rho < p, 0.0, math.exp(LARGEST_POWER))
 
 
-def fastest(lam: float, smoothness: float, variance: Vector, surplus: Surplus) -> Coupling:
+def fastest(
+    lam: float, smoothness: float, variance: Vector, every: Vector, surplus: Surplus
+) -> Coupling:
     """The constants of the largest proven ``rho``, for arrays of ``V`` and of snapshot rates.
 
     With both conditions tight, ``rho`` is proven if ``tau2`` exists with
@@ -267,25 +243,23 @@ def fastest(lam: float, smoothness: float, variance: Vector, surplus: Surplus) -
 
     The left side is least at ``tau2^2 = rho V / (L_f Q)`` and grows with ``rho``: bisection.
     """
-    shape = np.broadcast_shapes(np.shape(variance), np.shape(surplus(np.zeros(1))))
+
+    def tightest(rho: Vector) -> tuple[Vector, Vector]:
+        """``tau1`` and ``tau2`` with ``tau1 = rho + tau2 Q`` and ``tau1 + tau2 <= 1``."""
+        q = surplus(rho, every)
+        best = np.sqrt(rho * variance / (smoothness * np.maximum(q, math.exp(-LARGEST_POWER))))
+        tau2 = np.minimum(best, (1.0 - rho) / (1.0 + q))
+        return rho + tau2 * q, tau2
+
+    shape = np.broadcast_shapes(np.shape(variance), np.shape(every))
     low, high = np.zeros(shape), np.full(shape, FASTEST)
     for _ in range(BISECTIONS):
         middle = 0.5 * (low + high)
-        tau1, tau2 = _tightest(middle, smoothness, variance, surplus)
+        tau1, tau2 = tightest(middle)
         proven = middle / (1.0 - middle) * tau1 * (smoothness + variance / tau2) <= lam
         low, high = np.where(proven, middle, low), np.where(proven, high, middle)
-    tau1, tau2 = _tightest(low, smoothness, variance, surplus)
+    tau1, tau2 = tightest(low)
     return Coupling(tau1, tau2, 1.0 / (tau1 * (smoothness + variance / tau2)), low)
-
-
-def _tightest(
-    rho: Vector, smoothness: float, variance: Vector, surplus: Surplus
-) -> tuple[Vector, Vector]:
-    """``tau1`` and ``tau2`` with ``tau1 = rho + tau2 Q`` and ``tau1 + tau2 <= 1``."""
-    q = surplus(rho)
-    best = np.sqrt(rho * variance / (smoothness * np.maximum(q, math.exp(-LARGEST_POWER))))
-    tau2 = np.minimum(best, (1.0 - rho) / (1.0 + q))
-    return rho + tau2 * q, tau2
 
 
 def loop_rate(tau1: float, tau2: float, growth: float, length: int) -> float:

@@ -47,12 +47,13 @@ class LbfgsParameters(SelfDescribing):
         rate = "4 sqrt(sigma / L), at most 1/2; only sets the default iteration limit"
         facts = [
             Fact("memory", self.memory, "pairs (s, y) kept"),
-            Fact("L", self.smoothness,
-                 "sum_i (sigma_i + lambda_max(B_i)); the first step is 1 / L"),
+            Fact(
+                "L", self.smoothness, "sum_i (sigma_i + lambda_max(B_i)); the first step is 1 / L"
+            ),
             Fact("sigma", self.sigma, "sum_i sigma_i"),
             Fact("rounds", self.rounds, "of communication per evaluation: the diameter"),
             Fact("rho", self.rho, rate),
-        ]  # fmt: skip
+        ]
         return Description("L-BFGS over an all-reduce", facts)
 
 
@@ -77,7 +78,11 @@ class Lbfgs(Descent[LbfgsState]):
             if np.isfinite(state.objective):
                 self._remember(state, gradient)
             state.theta, state.objective, state.gradient = state.trial, objective, gradient
-            self._turn(state)
+            # Of full length; without pairs the direction of the gradient, 1 / L long.
+            state.direction, state.size = -two_loops(gradient, state.pairs), 1.0
+            if not state.pairs:
+                state.direction = state.direction / self.parameters.smoothness
+            state.slope = float(state.direction @ gradient)
         else:
             state.size = shortened(state.size, state.slope, slope)
         state.trial = state.theta + state.size * state.direction
@@ -88,13 +93,6 @@ class Lbfgs(Descent[LbfgsState]):
         moved = s @ s > TINY * TINY * (state.theta @ state.theta)
         if moved and s @ y >= 0.5 * self.parameters.sigma * (s @ s):
             state.pairs = [*state.pairs, (s, y)][-self.parameters.memory :]
-
-    def _turn(self, state: LbfgsState) -> None:
-        """The next direction, of full length; without pairs that of the gradient, 1 / L long."""
-        state.direction, state.size = -two_loops(state.gradient, state.pairs), 1.0
-        if not state.pairs:
-            state.direction = state.direction / self.parameters.smoothness
-        state.slope = float(state.direction @ state.gradient)
 
     def arrays(self, state: LbfgsState) -> base.Arrays:
         """Everything is shared."""
@@ -124,16 +122,7 @@ def two_loops(gradient: Vector, pairs: list[tuple[Vector, Vector]]) -> Vector:
 
 @base.register("lbfgs", smooth=True, rules=("theory", "tuned"))
 def prepare(problem: Problem, setting: base.MethodSetting) -> base.Method:
-    """L-BFGS with its clock: an evaluation is m_i gradients, then an all-reduce of a vector.
-
-    Examples
-    --------
-    >>> problem = Problem([(np.eye(2), [1, 0]), (np.eye(2), [1, 0])])
-    >>> method = prepare(problem, base.MethodSetting())
-    >>> state = method.algorithm.step(method.algorithm.init(), method.source.draw(0, 9))
-    >>> bool(np.abs(method.algorithm.output(state) - problem.optimum().theta).max() < 1e-6)
-    True
-    """
+    """L-BFGS with its clock: an evaluation is m_i gradients, then an all-reduce of a vector."""
     smoothness = problem.total_sigma + float(problem.conditioning.batch_smoothness().sum())
     rounds = problem.topology.diameter
     chosen = LbfgsParameters(MEMORY, smoothness, problem.total_sigma, rounds)

@@ -97,11 +97,6 @@ class GossipParameters(SelfDescribing):
         """Inverse condition number of the gossip before the polynomial."""
         return self.low / self.high
 
-    @property
-    def weights(self) -> Vector:
-        """Weights of the recursion, one row per round."""
-        return np.asarray(gossip.chebyshev_weights(self.low, self.high, self.rounds))  # type: ignore[no-untyped-call]
-
     def description(self) -> Description:
         facts = [
             Fact("kappa", self.kappa, "condition number of the nodes' functions"),
@@ -248,7 +243,7 @@ class Msda(base.RoundAlgorithm[MsdaState]):
         price = base.Counts.of_vectors(d, n_grad=n_gradients, n_comm=n_messages)
         super().__init__(problem, parameters, [price])
         self.dual_gradients = DualGradients(problem)
-        self._weights = parameters.weights
+        self._weights = gossip.chebyshev_weights(parameters.low, parameters.high, parameters.rounds)  # type: ignore[no-untyped-call]
         self._inverse_scale = parameters.inverse_scale[problem.nodes]
         self._product, self._before = np.empty((2, n, d))
         self._message = np.empty((problem.network.n_rows, d))
@@ -263,18 +258,15 @@ class Msda(base.RoundAlgorithm[MsdaState]):
         return MsdaState(x, x.copy(), memory.theta.copy(), memory)
 
     def step(self, state: MsdaState, events: Events) -> MsdaState:
-        """Run the rounds, in place."""
+        chosen, nodes = self.parameters, np.arange(len(state.x))
+        eta, momentum = chosen.eta, chosen.momentum
         with one_blas_thread():
             for _ in range(len(events.which)):
-                self._round(state)
+                self.dual_gradients.solve(state.memory, nodes, state.x, state.theta)
+                moved = state.x - eta * self._gossip(state.theta)
+                state.x = moved + momentum * (moved - state.y)
+                state.y = moved
         return state
-
-    def _round(self, state: MsdaState) -> None:
-        eta, momentum = self.parameters.eta, self.parameters.momentum
-        self.dual_gradients.solve(state.memory, np.arange(len(state.x)), state.x, state.theta)
-        moved = state.x - eta * self._gossip(state.theta)
-        state.x = moved + momentum * (moved - state.y)
-        state.y = moved
 
     def _gossip(self, rows: Matrix) -> Matrix:
         """``G rows``, K rounds of messages."""

@@ -23,6 +23,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve
 
 from adfs.algorithms import base
 from adfs.algorithms.base import Matrix, Vector
@@ -130,7 +131,8 @@ class Newton(Descent[NewtonState]):
         else:
             state.trusted = False
             state.damping = max(MORE * state.damping, sigma)
-        state.direction = -_solve(state.hessian, state.damping, state.gradient)
+        damped = state.hessian + state.damping * np.eye(len(state.hessian))
+        state.direction = -cho_solve(cho_factor(damped, lower=True), state.gradient)
         state.slope = float(state.direction @ state.gradient)
         state.trial = state.theta + state.direction
 
@@ -172,25 +174,9 @@ class Newton(Descent[NewtonState]):
                 state.hessian = self._hessian(state.theta)
 
 
-def _solve(hessian: Matrix, damping: float, gradient: Vector) -> Vector:
-    from scipy.linalg import cho_factor, cho_solve
-
-    damped = hessian + damping * np.eye(len(hessian))
-    return np.asarray(cho_solve(cho_factor(damped, lower=True), gradient))
-
-
 @base.register("newton", smooth=True, rules=("theory", "tuned"))
 def prepare(problem: Problem, setting: base.MethodSetting) -> base.Method:
-    """Newton's method with its clock: m_i (1 + h) steps, then an all-reduce of a d x d matrix.
-
-    Examples
-    --------
-    >>> problem = Problem([(np.eye(2), [1, 0]), (np.eye(2), [1, 0])])
-    >>> method = prepare(problem, base.MethodSetting())
-    >>> state = method.algorithm.step(method.algorithm.init(), method.source.draw(0, 6))
-    >>> bool(np.abs(problem.gradient(method.algorithm.output(state)[0])).max() < 1e-12)
-    True
-    """
+    """Newton's method with its clock: m_i (1 + h) steps, then an all-reduce of a d x d matrix."""
     d = problem.n_features
     if d > MOST_FEATURES:
         raise ParameterError(

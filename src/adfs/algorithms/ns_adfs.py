@@ -78,7 +78,6 @@ class NsAdfs(Pairwise[NsAdfsState]):
         return NsAdfsState(chosen.start, lines, pairs)
 
     def step(self, state: NsAdfsState, events: Events) -> NsAdfsState:
-        """Run the events, in place."""
         state.growth = non_smooth.run_events(
             state.growth, self.ticks_of(events), events.which, events.sample,
             self.problem.rows, state.lines, state.pairs, self.constants, self._messages,
@@ -109,10 +108,6 @@ class NsAdfs(Pairwise[NsAdfsState]):
         """The samples' changing columns, the centres, and ``A_t``."""
         samples = {"lines": state.lines[:, : non_smooth.LAG + 1]}
         return base.Arrays(samples, {"pairs": state.pairs}, {"growth": np.array([state.growth])})
-
-    def restore(self, state: NsAdfsState, shared: base.Named) -> None:
-        """``A_t``."""
-        state.growth = float(shared["growth"][0])
 
     def queued(self, state: NsAdfsState) -> base.Queued:
         """The same arithmetic for events in queues of nodes (`adfs.kernels.rank_nodes`)."""

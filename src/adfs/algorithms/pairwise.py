@@ -1,12 +1,12 @@
 """What ADFS and NS-ADFS share: a line per sample, rows of the centres, exchanges of one vector."""
 
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from adfs.algorithms import base
-from adfs.algorithms.base import Matrix, Vector
+from adfs.algorithms.base import Matrix, S, Vector
 from adfs.errors import ParameterError
 from adfs.network import Network
 from adfs.problem.certificate import dual_point
@@ -14,14 +14,12 @@ from adfs.problem.finite_sum import Problem
 from adfs.schedule.events import NO_TICKS, Events
 from adfs.schedule.poisson import PoissonSource
 from adfs.schedule.sampling_law import Drawer, SamplingLaw
-from adfs.theory.description import PairwiseParameters
 
-P = TypeVar("P", bound=PairwiseParameters)
 NUMBERS_PER_BLOCK = 1 << 25
 BLOCKS_PER_BEAT = 8
 
 
-class Pairwise(base.QueuedAlgorithm[base.S]):
+class Pairwise(base.QueuedAlgorithm[S]):
     """A lazy pairwise algorithm, or its continuized form with the schedule ``poisson``."""
 
     def __init__(self, problem: Problem, parameters: Any, schedule: str) -> None:
@@ -38,13 +36,18 @@ class Pairwise(base.QueuedAlgorithm[base.S]):
             )
         return NO_TICKS if events.ticks is None else events.ticks
 
-    def nodes(self, state: base.S) -> tuple[Matrix, Matrix]:
+    def nodes(self, state: S) -> tuple[Matrix, Matrix]:
         """Centre rows of the two sequences of the method; the first one is the output's."""
         raise NotImplementedError
 
-    def output(self, state: base.S) -> Matrix:
+    def output(self, state: S) -> Matrix:
         """The centre rows, divided by ``sigma_i``."""
         return self.nodes(state)[0] / self.problem.own_sigma[:, None]
+
+    def restore(self, state: S, shared: base.Named) -> None:
+        """The number beside the state's arrays: the time, or ``A_t``."""
+        for name in self.arrays(state).shared:
+            setattr(state, name, shared[name].item())
 
     def counts(self, events: Events) -> base.Counts:
         """An exchange is two messages of d numbers, any other event one prox."""
@@ -65,7 +68,7 @@ def dual_start(problem: Problem, theta: Vector) -> tuple[Vector, Vector, Matrix]
     return point.scores, point.duals, -np.outer(shares, total)
 
 
-def parameters_of(name: str, kind: type[P], problem: Problem, setting: base.MethodSetting) -> P:
+def parameters_of(name: str, kind: Any, problem: Problem, setting: base.MethodSetting) -> Any:
     """What the setting's rule chooses, or the parameters that were given in its place."""
     rule = setting.rule
     if isinstance(rule, str):

@@ -4,13 +4,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from adfs.graphs.topology import Topology
-from adfs.problem.finite_sum import Problem
 from adfs.schedule.clock import Clock
 from adfs.schedule.delays import Delays
 
@@ -36,13 +35,7 @@ class BindingPlace(NamedTuple):
 
 
 def tightest(edge_limits: Vector, node_limits: Vector) -> BindingPlace:
-    """Where the least of these limits is; a node where both kinds are equal.
-
-    Examples
-    --------
-    >>> tightest(np.array([3.0, 1.0]), np.array([2.0, 4.0]))
-    BindingPlace(kind='edge', number=1)
-    """
+    """Where the least of these limits is; a node where both kinds are equal."""
     if np.min(edge_limits, initial=np.inf) < np.min(node_limits):
         return BindingPlace("edge", int(np.argmin(edge_limits)))
     return BindingPlace("node", int(np.argmin(node_limits)))
@@ -123,23 +116,14 @@ class SelfDescribing:
         return str(self.description())
 
 
-P = TypeVar("P", bound="PairwiseParameters")
-
-
 class PairwiseParameters(SelfDescribing):
     """What the parameters of ADFS and NS-ADFS share: edges, their probabilities, the clock."""
 
+    how: str
     topology: Topology
     p_edge: Vector
-
-    @classmethod
-    def choose(cls: type[P], problem: Problem, *rule: Any) -> P:
-        """Parameters for a problem by a rule."""
-        raise NotImplementedError
-
-    def belongs_to(self, problem: Problem) -> bool:
-        """Whether they were chosen for this very problem."""
-        raise NotImplementedError
+    tau: float
+    clock: str
 
     @property
     def edges(self) -> NDArray[np.int32]:
@@ -151,10 +135,14 @@ class PairwiseParameters(SelfDescribing):
         """Probability that an iteration is a communication."""
         return float(self.p_edge.sum())
 
+    def limits(self) -> tuple[Vector, Vector]:
+        """What each edge and each node allows; the least binds."""
+        raise NotImplementedError
+
     @property
     def binding_place(self) -> BindingPlace:
         """Which edge or node limits the method."""
-        raise NotImplementedError
+        return tightest(*self.limits())
 
     @property
     def binding(self) -> str:
@@ -164,6 +152,13 @@ class PairwiseParameters(SelfDescribing):
     def make_clock(self, delays: Delays, kind: str) -> Clock:
         """The clock of their events."""
         return Clock(self.edges, self.topology.n_nodes, delays, kind)
+
+    def __repr__(self) -> str:
+        rate = f"rho={self.rho:.4g}, " if hasattr(self, "rho") else ""
+        return (
+            f"{type(self).__name__}({self.how} on {self.topology.name}: {rate}"
+            f"p_comm={self.p_comm:.4g}, tau={self.tau:g}, {self.clock}; print() shows all)"
+        )
 
 
 GAMMA = "λ_min⁺(Lap) / λ_max(Lap)"
@@ -238,7 +233,7 @@ def describe_non_smooth(chosen: "NonSmoothParameters") -> Description:
     return Description(_title("NS-ADFS", chosen), facts, closing, SYMBOLS_NON_SMOOTH)
 
 
-def _title(name: str, chosen: Any) -> str:
+def _title(name: str, chosen: PairwiseParameters) -> str:
     on = f"({chosen.how}) on {chosen.topology.name}"
     return f"{name} parameters {on}, tau={chosen.tau:g}, {chosen.clock} clock"
 

@@ -24,18 +24,10 @@ from adfs.losses import names
 from adfs.problem.dual_bounds import DualBounds
 from adfs.problem.finite_sum import Problem
 from adfs.schedule.delays import Delays
-from adfs.theory.description import (
-    BindingPlace,
-    Description,
-    PairwiseParameters,
-    Vector,
-    describe_non_smooth,
-    tightest,
-)
+from adfs.theory.description import PairwiseParameters, Vector, describe_non_smooth
 from adfs.theory.parameters import ROUNDING, check_probabilities, edge_roots
-from adfs.theory.rules import RuleInput, checked_input, gamma_tilde
+from adfs.theory.rules import P_COMM_RANGE, RuleInput, TimeCurve, checked_input, gamma_tilde
 from adfs.theory.sigma_a import EDGE_MU2
-from adfs.theory.tuning import P_COMM_RANGE, TimeCurve
 from adfs.threads import one_blas_thread
 
 RULES = ("paper", "tuned")
@@ -45,7 +37,7 @@ SLACK = 1.05  # the flow is a guess: of shares that are predicted this close, th
 N_DEMANDS = 32  # random demands on the network
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class NonSmoothParameters(PairwiseParameters):
     """Probabilities and steps of NS-ADFS on one problem and graph; also its sampling law.
 
@@ -174,10 +166,9 @@ class NonSmoothParameters(PairwiseParameters):
         """``A_0 = 3 / (S^2 p_R^2)``: large enough for ``alpha_0 R <= p`` on every edge."""
         return 3.0 / (self.smoothness * self.p_least**2)
 
-    @property
-    def binding_place(self) -> BindingPlace:
-        """Which edge or node sets ``S``."""
-        return tightest(-self.edge_roots, -self.node_roots)
+    def limits(self) -> tuple[Vector, Vector]:
+        """The largest root sets ``S``."""
+        return -self.edge_roots, -self.node_roots
 
     @property
     def edge_eta(self) -> Vector:
@@ -199,15 +190,7 @@ class NonSmoothParameters(PairwiseParameters):
         samples = 2.0 * self.smoothness * float(np.sum(self.reach.totals / self.mu2))
         return math.sqrt((samples / first + 12.0 / self.p_least**2) / tol)
 
-    def description(self) -> Description:
-        """Every number with its formula, and what binds."""
-        return describe_non_smooth(self)
-
-    def __repr__(self) -> str:
-        return (
-            f"NonSmoothParameters({self.how} on {self.topology.name}: p_comm={self.p_comm:.4g}, "
-            f"tau={self.tau:g}, {self.clock}; print() shows all)"
-        )
+    description = describe_non_smooth
 
 
 def _check(problem: Problem, how: str) -> None:

@@ -14,21 +14,14 @@ from adfs.graphs.topology import Topology
 from adfs.problem.conditioning import Conditioning
 from adfs.problem.finite_sum import Problem
 from adfs.schedule.delays import Delays
-from adfs.theory.description import (
-    BindingPlace,
-    Description,
-    PairwiseParameters,
-    Vector,
-    describe,
-    tightest,
-)
+from adfs.theory.description import PairwiseParameters, Vector, describe
 from adfs.theory.sigma_a import EDGE_MU2, root_bound, sigma_a
 
 LARGEST_RHO = 1.0 - 1e-9  # rho = 1 would make an idle row's decay zero and its logarithm infinite
 ROUNDING = 1e-9
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Parameters(PairwiseParameters):
     """Probabilities, weights and rate of ADFS on one problem and graph.
 
@@ -129,7 +122,12 @@ class Parameters(PairwiseParameters):
         self._check_sigma_a()
         if self.rho is None:
             object.__setattr__(self, "rho", self.rho_limit)
-        self._check_rho()
+        if not 0.0 < self.rho <= self.rho_limit * (1.0 + ROUNDING):
+            raise ParameterError(
+                f"rho={self.rho:.3g} is outside (0, {self.rho_limit:.3g}], the range allowed by "
+                f"Theorem 1, equation (6); {self.binding} binds. Lower rho, or raise that "
+                "probability."
+            )
 
     def _check_masses(self) -> None:
         """A mass below ``lambda_max(B_i)`` would promise more strong convexity than there is."""
@@ -158,14 +156,6 @@ class Parameters(PairwiseParameters):
             raise ParameterError(
                 f"sigma_A={self.sigma_A:.3g} is outside (0, {limit:.3g}]: it may be at most the "
                 "least positive eigenvalue of Theorem 1. Leave it out to have it computed."
-            )
-
-    def _check_rho(self) -> None:
-        if not 0.0 < self.rho <= self.rho_limit * (1.0 + ROUNDING):
-            raise ParameterError(
-                f"rho={self.rho:.3g} is outside (0, {self.rho_limit:.3g}], the range allowed by "
-                f"Theorem 1, equation (6); {self.binding} binds. Lower rho, or raise that "
-                "probability."
             )
 
     def belongs_to(self, problem: Problem) -> bool:
@@ -227,10 +217,9 @@ class Parameters(PairwiseParameters):
         least = min(np.min(self.edge_limits, initial=np.inf), np.min(self.node_limits))
         return float(min(least, LARGEST_RHO))
 
-    @property
-    def binding_place(self) -> BindingPlace:
-        """Which edge or node sets the limit."""
-        return tightest(self.edge_limits, self.node_limits)
+    def limits(self) -> tuple[Vector, Vector]:
+        """Largest ``rho`` that each edge and each node allows."""
+        return self.edge_limits, self.node_limits
 
     @property
     def edge_eta(self) -> Vector:
@@ -256,15 +245,7 @@ class Parameters(PairwiseParameters):
             np.divide(scale, weights, out=push, where=weights > 0)
         return push
 
-    def description(self) -> Description:
-        """Every number with its formula, and what binds."""
-        return describe(self)
-
-    def __repr__(self) -> str:
-        return (
-            f"Parameters({self.how} on {self.topology.name}: rho={self.rho:.4g}, "
-            f"p_comm={self.p_comm:.4g}, tau={self.tau:g}, {self.clock}; print() shows all)"
-        )
+    description = describe
 
 
 def check_probabilities(
