@@ -44,12 +44,11 @@ class LbfgsParameters(SelfDescribing):
         return min(0.5, 4.0 * math.sqrt(self.sigma / self.smoothness))
 
     def description(self) -> Description:
+        curvature = "sum_i (sigma_i + lambda_max(B_i)); the first step is 1 / L"
         rate = "4 sqrt(sigma / L), at most 1/2; only sets the default iteration limit"
         facts = [
             Fact("memory", self.memory, "pairs (s, y) kept"),
-            Fact(
-                "L", self.smoothness, "sum_i (sigma_i + lambda_max(B_i)); the first step is 1 / L"
-            ),
+            Fact("L", self.smoothness, curvature),
             Fact("sigma", self.sigma, "sum_i sigma_i"),
             Fact("rounds", self.rounds, "of communication per evaluation: the diameter"),
             Fact("rho", self.rho, rate),

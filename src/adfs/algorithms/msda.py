@@ -109,8 +109,7 @@ class GossipParameters(SelfDescribing):
             Fact("rho", self.rho, "rate, sqrt(mu / L)"),
             Fact("time", self.time_per_efold, "idealized, per factor e: (max m_i + K tau) / rho"),
         ]
-        title = f"Dual acceleration with gossip ({self.rule}) on {self.graph}"
-        return Description(title, facts)
+        return Description(f"Dual acceleration with gossip ({self.rule}) on {self.graph}", facts)
 
 
 def choose(
