@@ -220,7 +220,9 @@ def test_the_inequality_of_a_round_holds_in_exact_expectation(name, rule):
         for batches, p in oracle.all_batches(data, 1):
             y_next, z_next = oracle.inner_round(data, c, y, z, w, batches)
             gain = oracle.objective(data, y_next) - oracle.objective(data, best)
-            distance = plan.growth * np.sum((z_next - best) ** 2) / (2.0 * c.alpha)
+            distance = (
+                (1.0 + plan.alpha * plan.lam) * np.sum((z_next - best) ** 2) / (2.0 * c.alpha)
+            )
             after += p * (gain / c.tau1 + distance)
         y_above, w_above = (
             oracle.objective(data, v) - oracle.objective(data, best) for v in (y, w)
