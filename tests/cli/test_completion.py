@@ -7,7 +7,7 @@ import sys
 import pytest
 
 import adfs as package
-from adfs.algorithms.names import NAMES
+from adfs.algorithms import NAMES
 from adfs.cli import completion, options
 from adfs.cli.commands import parse
 from adfs.data.datasets import DATASETS

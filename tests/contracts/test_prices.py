@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import adfs
-from adfs.algorithms import all_reduce
 from adfs.algorithms.base import Counts, MethodSetting, get_algorithm
+from adfs.algorithms.descent import messages
 from adfs.kernels.node_sums import SUM
 from adfs.network import Callback, Network
 from support.problems import make_case
@@ -37,7 +37,7 @@ class Recorder(Network):
         n, n_edges = self.topology.n_nodes, self.topology.n_edges
         total, counts = sum(self.sums), Counts()
         if total:
-            counts = all_reduce.messages(n, total, n_features)
+            counts = messages(n, total, n_features)
         for width in self.rounds:
             assert width == n_features
             counts = counts.plus(Counts(n_comm=2 * n_edges, bytes=16 * n_edges * width))

@@ -6,8 +6,8 @@ import pytest
 import adfs
 from adfs.algorithms.ns_adfs import NsAdfs
 from adfs.schedule.events import Events
-from adfs.theory import non_smooth_parameters, non_smooth_rules, parameters
-from adfs.theory.non_smooth_rules import RULES
+from adfs.theory import non_smooth_parameters, parameters, rules
+from adfs.theory.non_smooth_parameters import RULES
 from oracles import algorithm3, apcg, augmented, losses, theory
 from support.non_smooth import bits, literal, node_rows, run
 from support.problems import (
@@ -236,7 +236,7 @@ def test_iterates_do_not_depend_on_mu_of_communication_edges(how, monkeypatch):
     problem = make_case("grid:3x3", "hinge").problem
     outputs = []
     for mu2 in (0.5, 1.0, 7.0):
-        for room in (parameters, non_smooth_parameters, non_smooth_rules):
+        for room in (parameters, non_smooth_parameters, rules):
             monkeypatch.setattr(room, "EDGE_MU2", mu2)
         chosen = adfs.NonSmoothParameters.choose(problem, how, p_comm=0.3)
         algorithm, state = run(problem, chosen, N_EVENTS)

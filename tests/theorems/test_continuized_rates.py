@@ -7,8 +7,9 @@ import pytest
 
 import adfs
 from adfs.algorithms.adfs import Adfs
-from adfs.algorithms.base import SCHEDULES, MethodSetting, get_algorithm, source_of
+from adfs.algorithms.base import SCHEDULES, MethodSetting, get_algorithm
 from adfs.algorithms.ns_adfs import NsAdfs
+from adfs.algorithms.pairwise import source_of
 from adfs.schedule.events import Events
 from adfs.schedule.poisson import PoissonSource
 from oracles import algorithm3, augmented, continuized

@@ -9,7 +9,7 @@ import pytest
 import adfs
 from adfs.algorithms import dsba, point_saga
 from adfs.algorithms.base import MethodSetting
-from adfs.algorithms.dsba_parameters import DsbaParameters
+from adfs.algorithms.dsba import DsbaParameters
 from adfs.errors import ParameterError
 from adfs.kernels.sampling import uniform
 from adfs.randomness import stream_keys

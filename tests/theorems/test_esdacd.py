@@ -7,14 +7,13 @@ import numpy as np
 import pytest
 
 import adfs
-from adfs.algorithms import dual_gradient
+from adfs.algorithms import dual_gradient, esdacd
 from adfs.algorithms.base import Counts, MethodSetting
 from adfs.algorithms.esdacd import Esdacd, prepare
 from adfs.engine.evaluation import objectives
 from adfs.errors import ParameterError
 from adfs.schedule.delays import Delays
 from adfs.schedule.events import Events
-from adfs.theory import edge_parameters
 from oracles import apcg, augmented
 from oracles import esdacd as literal
 from oracles import msda as dual
@@ -217,7 +216,7 @@ def test_it_does_not_depend_on_the_weight_of_the_edges(monkeypatch):
     case = make("grid:3x3", "logistic")
     outputs = []
     for mu2 in (0.5, 7.0):
-        for room in (edge_parameters, adfs.theory.parameters):
+        for room in (esdacd, adfs.theory.parameters):
             monkeypatch.setattr(room, "EDGE_MU2", mu2)
         method = prepare(case.problem, MethodSetting())
         outputs.append((method.rho, method.algorithm.output(run(method, 300))))
@@ -268,7 +267,7 @@ def test_without_matrices_it_takes_the_same_path(monkeypatch):
 def test_beyond_dense_algebra_a_bound_on_sigma_a_serves(monkeypatch):
     case = make("grid:3x3", "logistic")
     exact = prepare(case.problem, MethodSetting()).parameters
-    monkeypatch.setattr(edge_parameters, "DENSE_LIMIT", 3)
+    monkeypatch.setattr(esdacd, "DENSE_LIMIT", 3)
     method = prepare(case.problem, MethodSetting())
     assert 0.2 * exact.sigma_A < method.parameters.sigma_A <= exact.sigma_A
     thetas = method.algorithm.output(run(method, math.ceil(45.0 / method.rho)))

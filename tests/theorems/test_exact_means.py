@@ -7,7 +7,7 @@ variance; a method ten per cent slower would be ten away: each test checks its o
 import numpy as np
 import pytest
 
-from adfs.algorithms.l_katyusha import Refreshes
+from adfs.algorithms.katyusha import Refreshes
 from adfs.apcg.apcg_parameters import Sampler, choose
 from adfs.apcg.penalties import Penalty
 from adfs.apcg.smooth import ApcgState, Quadratic

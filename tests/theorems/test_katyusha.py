@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import adfs
-from adfs.algorithms import katyusha, l_katyusha
+from adfs.algorithms import katyusha
 from adfs.algorithms.base import MethodSetting
 from adfs.algorithms.katyusha_parameters import MeanForm
 from adfs.kernels import katyusha as kernel
@@ -15,7 +15,7 @@ from adfs.schedule.delays import Delays
 from oracles import katyusha as oracle
 from support.problems import make_case, make_shards, stored_as
 
-FACTORIES = {"katyusha": katyusha.prepare, "l-katyusha": l_katyusha.prepare}
+FACTORIES = {"katyusha": katyusha.prepare, "l-katyusha": katyusha.prepare_loopless}
 NAMES = tuple(FACTORIES)
 RULES = ("theory", "tuned")
 
@@ -63,7 +63,7 @@ def literal_iterates(method, case, n_events):
     """(y, z, w) of the oracle after each round that moves, fed with the same draws."""
     data, c, start = oracle_data(case), constants(method), np.zeros(case.problem.n_features)
     kinds = method.source.draw(0, n_events).which
-    if isinstance(method.source, l_katyusha.Refreshes):
+    if isinstance(method.source, katyusha.Refreshes):
         rounds = ((kind == 1, drawn(method, t)) for t, kind in enumerate(kinds))
         return oracle.l_katyusha(data, c, start, rounds)
     starts = [*np.flatnonzero(kinds == 1).tolist(), n_events]
@@ -91,11 +91,11 @@ def test_every_round_equals_the_literal_text(name, rule, make, kind):
             continue
         y, z, w = next(expected)
         compared += 1
-        for ours, theirs in ((state.vectors.y, y), (state.vectors.z, z), (state.vectors.w, w)):
+        for ours, theirs in ((state.y, y), (state.z, z), (state.w, w)):
             np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-10)
     assert compared >= 30
     assert len({*method.source.draw(0, n_events).which.tolist()}) == 2
-    assert (method.algorithm.output(state) == state.vectors.y).all()
+    assert (method.algorithm.output(state) == state.y).all()
 
 
 @pytest.mark.parametrize("loss", ["logistic", "squared"])
@@ -129,13 +129,13 @@ def our_estimate(method, batches, vectors_at):
     state = method.algorithm.init(w)
     algorithm = method.algorithm
     algorithm.step(state, method.source.draw(0, 1))
-    problem, total = algorithm.problem, state.vectors.gradient.copy()
+    problem, total = algorithm.problem, state.gradient.copy()
     rows = np.vstack([algorithm.problem.rows.values])
     for k in itertools.chain(*batches):
         slope = oracle.losses.derivative(
             problem.loss.name, rows[k] @ x, problem.labels[k], problem.weights[k]
         )
-        total += algorithm.batches.factors[k] * (slope - state.vectors.slopes[k]) * rows[k]
+        total += algorithm.batches.factors[k] * (slope - state.slopes[k]) * rows[k]
     return total
 
 
@@ -220,7 +220,9 @@ def test_the_inequality_of_a_round_holds_in_exact_expectation(name, rule):
         for batches, p in oracle.all_batches(data, 1):
             y_next, z_next = oracle.inner_round(data, c, y, z, w, batches)
             gain = oracle.objective(data, y_next) - oracle.objective(data, best)
-            distance = plan.growth * np.sum((z_next - best) ** 2) / (2.0 * c.alpha)
+            distance = (
+                (1.0 + plan.alpha * plan.lam) * np.sum((z_next - best) ** 2) / (2.0 * c.alpha)
+            )
             after += p * (gain / c.tau1 + distance)
         y_above, w_above = (
             oracle.objective(data, v) - oracle.objective(data, best) for v in (y, w)
@@ -245,7 +247,7 @@ def study(name, rule, loss):
         stride = int(plan.every) + 1 if name == "katyusha" else max(1, int(0.5 / method.rho))
         state, energies = method.algorithm.init(), []
         for k in range(1 + int(EFOLDS / method.rho / stride)):
-            v = state.vectors
+            v = state
             if name == "katyusha":
                 w = v.average if v.mass[0] > 0.0 else v.w  # where the next snapshot will be
                 energy = oracle.loop_energy(data, c, int(plan.every), best, v.y, v.z, w)
@@ -298,7 +300,7 @@ def time_to(method, problem, accuracy):
         events = method.source.draw(t, t + 1)
         state, t = method.algorithm.step(state, events), t + 1
         method.clock.advance(events)
-        if np.sum((state.vectors.y - best) ** 2) <= accuracy * np.sum(best**2):
+        if np.sum((state.y - best) ** 2) <= accuracy * np.sum(best**2):
             return method.clock.time
 
 

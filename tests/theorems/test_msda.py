@@ -7,13 +7,12 @@ import numpy as np
 import pytest
 
 import adfs
-from adfs.algorithms import dual_gradient
+from adfs.algorithms import dual_gradient, msda
 from adfs.algorithms.base import Counts, MethodSetting
 from adfs.algorithms.msda import prepare, prepare_single
 from adfs.engine.evaluation import objectives
 from adfs.errors import ParameterError
 from adfs.schedule.delays import Delays
-from adfs.theory import gossip_parameters
 from oracles import augmented
 from oracles import msda as literal
 from support.problems import make_case, stored_as
@@ -247,7 +246,7 @@ def test_on_a_complete_graph_one_round_is_enough_whatever_it_costs():
 def test_beyond_dense_algebra_bounds_serve(monkeypatch):
     case = make("grid:3x3", "logistic")
     exact = prepare(case.problem, MethodSetting()).parameters
-    monkeypatch.setattr(gossip_parameters, "DENSE_LIMIT", 3)
+    monkeypatch.setattr(msda, "DENSE_LIMIT", 3)
     method = prepare(case.problem, MethodSetting())
     assert method.rho <= exact.rho * 1.5
     best = case.problem.optimum().theta

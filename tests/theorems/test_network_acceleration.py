@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import adfs
-from adfs.theory import gossip_parameters
+from adfs.algorithms import msda
 from oracles import theory
 from support.problems import EDGE_MU2, homogeneous_shards, make_case
 
@@ -61,9 +61,7 @@ def test_as_the_ring_grows_adfs_slows_down_with_it_and_msda_does_not():
     for n in (16, 64):
         problem = problem_on(n)
         adfs_times.append(measured(adfs.Parameters.choose(problem, "exact"), CHEAP))
-        msda_times.append(
-            gossip_parameters.choose(problem, "theory", None, M, CHEAP).time_per_efold
-        )
+        msda_times.append(msda.choose(problem, "theory", None, M, CHEAP).time_per_efold)
     assert adfs_times[1] > 3.5 * adfs_times[0]  # sqrt(1 / gamma) is four times as large
     assert msda_times[1] < 1.2 * msda_times[0]
     assert msda_times[1] < adfs_times[1]
@@ -78,10 +76,7 @@ def test_more_than_half_of_messages_helps_and_still_pays_the_graph():
         chosen = [adfs.Parameters.choose(problem, "exact", p_comm=share) for share in shares]
         times = [measured(each, CHEAP) for each in chosen]
         best.append(min(times))
-        assert (
-            best[-1]
-            > 1.5 * gossip_parameters.choose(problem, "theory", None, M, CHEAP).time_per_efold
-        )
+        assert best[-1] > 1.5 * msda.choose(problem, "theory", None, M, CHEAP).time_per_efold
     assert best[2] > 1.7 * best[1] > 1.7 * 1.7 * best[0]
     assert best[2] < 0.3 * times[0]  # the rule tuned goes beyond 1/2 there
     assert adfs.Parameters.choose(problem, "tuned", tau=CHEAP).p_comm > 0.7

@@ -10,7 +10,7 @@ import pytest
 from scipy.optimize import minimize
 
 import adfs
-from adfs.algorithms import all_reduce, descent, lbfgs, newton
+from adfs.algorithms import descent, lbfgs, newton
 from adfs.algorithms.base import Counts, MethodSetting
 from adfs.data.libsvm import read_libsvm
 from adfs.errors import ParameterError
@@ -305,11 +305,14 @@ def test_a_sparse_node_is_charged_by_its_own_pairs_of_non_zeros():
 
 @pytest.mark.parametrize("n_features", [1, 2, 3, 28])
 def test_messages_of_an_all_reduce_hold_what_they_carry(n_features):
-    for numbers in (all_reduce.gradient_numbers, all_reduce.hessian_numbers):
-        cost = all_reduce.messages(5, numbers(n_features), n_features)
-        assert cost.bytes == 8 * 8 * numbers(n_features)
+    gradient = n_features + 1  # with its objective
+    for numbers in (gradient, gradient + n_features * (n_features + 1) // 2):
+        cost = descent.messages(5, numbers, n_features)
+        assert cost.bytes == 8 * 8 * numbers
         assert cost.bytes <= 8 * n_features * cost.n_comm < cost.bytes + 8 * 8 * n_features
-    assert all_reduce.messages(1, 100, n_features) == Counts()
+    assert descent.messages(1, 100, n_features) == Counts()
+    assert descent.matrix_rounds(adfs.Topology.ring(6), n_features) == 2 * (3 + n_features)
+    assert descent.matrix_rounds(adfs.Topology.single(), n_features) == 0
 
 
 def test_newton_refuses_too_many_features_and_names_the_way_out():

@@ -9,10 +9,8 @@ import pytest
 import adfs
 from adfs.algorithms.ns_adfs import NsAdfs
 from adfs.problem.certificate import dual_point
-from adfs.schedule.delays import Delays
 from adfs.schedule.events import Events
-from adfs.theory.non_smooth_parameters import NonSmoothParameters
-from adfs.theory.non_smooth_rules import RULES, Flow, NonSmoothRuleInput, demand, flow_ratio
+from adfs.theory.non_smooth_parameters import RULES, Flow, NonSmoothParameters, demand, flow_ratio
 from oracles import algorithm3
 from support.non_smooth import DualGap, Literal, literal, node_rows, run
 from support.problems import make_case
@@ -154,11 +152,8 @@ def test_the_tuned_rule_weighs_the_two_parts_of_theorem_4s_leading_constant(grap
     constant = oracle.s**2 * algorithm3.edge_norm2(*oracle.graph, rows)
     owner = np.repeat(np.arange(len(sigma)), [len(labels) for _, labels, _ in case.shards])
     v = len(c) ** 2 * np.sum(rows[len(sigma) :] ** 2 / sigma[owner, None])
-    setting = NonSmoothRuleInput(
-        case.problem.topology, case.problem.dual_bounds, Delays(), "nonblocking"
-    )
     sums = dual_point(case.problem, np.zeros(case.problem.n_features)).sums
-    ratio2 = flow_ratio(setting, Flow(case.problem.topology).energy(demand(sums, sigma))) ** 2
+    ratio2 = flow_ratio(case.problem, Flow(case.problem.topology).energy(demand(sums, sigma))) ** 2
     assert constant == pytest.approx(v * (1 / (1 - p_comm) ** 2 + ratio2 / p_comm**2), rel=1e-8)
 
 

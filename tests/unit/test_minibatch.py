@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 import adfs
-from adfs.algorithms import katyusha, katyusha_parameters, l_katyusha
+from adfs.algorithms import katyusha, katyusha_parameters
 from adfs.algorithms.base import MethodSetting
 from adfs.algorithms.katyusha import make_batches
 from adfs.algorithms.katyusha_parameters import MeanForm
@@ -18,7 +18,7 @@ from oracles import katyusha as oracle
 from support.problems import homogeneous_shards, make_case, make_shards
 
 pytestmark = pytest.mark.uncompiled
-FACTORIES = (katyusha.prepare, l_katyusha.prepare)
+FACTORIES = (katyusha.prepare, katyusha.prepare_loopless)
 
 
 def setting(rule="theory", tau=5.0, **delays):
@@ -134,7 +134,7 @@ def test_the_snapshot_is_the_full_gradient(loss):
     w = np.random.default_rng(0).standard_normal(4)
     method = katyusha.prepare(case.problem, setting())
     state = method.algorithm.step(method.algorithm.init(w), method.source.draw(0, 1))
-    np.testing.assert_allclose(state.vectors.gradient, oracle.gradient(data, w), atol=1e-14)
+    np.testing.assert_allclose(state.gradient, oracle.gradient(data, w), atol=1e-14)
     np.testing.assert_array_equal(method.algorithm.output(state), np.tile(w, (3, 1)))
 
 
@@ -156,7 +156,7 @@ def test_theory_means_the_published_constants(graph, sigma, tau):
     assert (plan.batch, plan.total_batch) == (batch, total)
     expected = oracle.published_katyusha(lam, lbar, lf, len(rows), total)
     assert (plan.every, plan.tau1, plan.tau2, plan.alpha) == pytest.approx(expected, rel=1e-9)
-    plan = l_katyusha.prepare(problem, setting(tau=tau)).parameters
+    plan = katyusha.prepare_loopless(problem, setting(tau=tau)).parameters
     expected = oracle.published_l_katyusha(lam, lbar / total, lf, total / len(rows))
     assert (plan.tau1, plan.tau2, plan.alpha) == pytest.approx(expected, rel=1e-9)
     assert plan.p == pytest.approx(total / len(rows))
@@ -229,13 +229,15 @@ def test_no_other_constants_have_a_better_proven_rate(lam, variance, length):
         lam,
         smoothness,
         np.array([variance]),
-        katyusha_parameters.loop_surplus(np.array([float(length)])),
+        np.array([float(length)]),
+        katyusha_parameters.loop_surplus,
     )
     coin = katyusha_parameters.fastest(
         lam,
         smoothness,
         np.array([variance]),
-        katyusha_parameters.coin_surplus(np.array([1.0 / length])),
+        np.array([float(length)]),
+        katyusha_parameters.coin_surplus,
     )
     best_loop = best_coin = 0.0
     for tau2 in np.geomspace(1e-4, 1.0, 25):
@@ -299,7 +301,7 @@ def test_an_epoch_takes_the_time_of_the_paper():
 
 def test_a_round_with_a_coin_pays_for_the_gradient_and_for_the_round():
     problem = make_case("ring:5", shards=homogeneous_shards(5, 30), sigma=0.1).problem
-    method = l_katyusha.prepare(problem, setting(tau=3.0, speed=(1.0, 1.0, 4.0, 1.0, 1.0)))
+    method = katyusha.prepare_loopless(problem, setting(tau=3.0, speed=(1.0, 1.0, 4.0, 1.0, 1.0)))
     assert method.parameters.batch == 7
     first = method.source.draw(0, 1)
     assert first.which.tolist() == [1]

@@ -13,7 +13,7 @@ from adfs.algorithms.ns_adfs import prepare
 from adfs.errors import AdfsError, ParameterError
 from adfs.problem.certificate import certify
 from adfs.schedule.delays import Delays
-from adfs.theory.non_smooth_rules import Flow
+from adfs.theory.non_smooth_parameters import Flow
 from oracles import augmented, theory
 from support.problems import EDGE_MU2, all_duals, homogeneous_shards, make_case
 

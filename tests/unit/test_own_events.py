@@ -3,7 +3,8 @@
 import pytest
 
 import adfs
-from adfs.algorithms.base import MethodSetting, source_of
+from adfs.algorithms.base import MethodSetting
+from adfs.algorithms.pairwise import source_of
 from support.peers import succeed
 from support.ranks import Case, ThreadNetwork, make_shards_of, random_mapping, share_of
 

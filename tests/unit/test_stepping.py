@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import adfs
-from adfs.algorithms.base import Arrays, MethodSetting, copy_into, get_algorithm
+from adfs.algorithms.base import Arrays, MethodSetting, get_algorithm
 from adfs.engine.steppers import BlockStepper
 from support.problems import make_case
 from support.ranks import (
@@ -40,8 +40,9 @@ def run_to(stepper, stop):
 def resume(stepper, position, stored):
     """As from a file: the state's arrays are put in place, then the stepper takes the rest."""
     of_state = stepper.algorithm.arrays(stepper.state)
-    copy_into(of_state.samples, stored.samples)
-    copy_into(of_state.nodes, stored.nodes)
+    for views, arrays in ((of_state.samples, stored.samples), (of_state.nodes, stored.nodes)):
+        for name, view in views.items():
+            view[...] = arrays[name]
     stepper.restore(position, stored)
 
 

@@ -6,7 +6,7 @@ import pytest
 import adfs
 from adfs.errors import ParameterError
 from adfs.schedule.delays import Delays
-from adfs.theory import sigma_a, tuning
+from adfs.theory import rules, sigma_a
 from adfs.theory.rules import RuleInput
 from oracles import augmented
 from oracles import clock as literal_clock
@@ -16,7 +16,7 @@ GRAPHS = ("grid:3x3", "ring:8", "star:5", "complete:6")
 
 
 def setting_of(problem, tau=5.0, clock="nonblocking"):
-    return RuleInput(problem.topology, problem.conditioning, Delays(tau=tau), clock)
+    return RuleInput(problem, Delays(tau=tau), clock)
 
 
 def uneven_case(graph, seed):
@@ -34,11 +34,11 @@ def test_the_predicted_time_is_never_above_that_of_paper_or_exact(graph, tau, cl
     problem = uneven_case(graph, 0).problem
     setting = setting_of(problem, tau, clock)
     chosen = adfs.Parameters.choose(problem, "tuned", tau=tau, clock=clock)
-    mine = tuning.predicted_times(chosen, setting)[tuning.TYPICAL]
+    mine = rules.predicted_times(chosen, setting)[rules.TYPICAL]
     assert chosen.time_per_efold == pytest.approx(mine)
     for rival in ("paper", "exact"):
         other = adfs.Parameters.choose(problem, rival, tau=tau, clock=clock)
-        theirs = tuning.predicted_times(other, setting)[tuning.TYPICAL]
+        theirs = rules.predicted_times(other, setting)[rules.TYPICAL]
         assert chosen.time_per_efold <= theirs * (1.0 + 1e-9)
 
 
@@ -77,7 +77,7 @@ def test_time_per_event_is_what_the_literal_clock_says():
         which = adfs.Schedule.sample(chosen, 20_000, seed=31).events().which.tolist()
         events = [("comm", *edges[w]) if w < 8 else ("local", w - 8) for w in which]
         expected = max(getattr(literal_clock, clock)(8, events, 3.0)) / len(events)
-        found = tuning.time_per_event(chosen, setting_of(problem, 3.0, clock))
+        found = rules.time_per_event(chosen, setting_of(problem, 3.0, clock))
         assert found == pytest.approx(expected, rel=0.05)  # other events, their start left out
 
 
@@ -131,7 +131,7 @@ def test_delays_for_another_graph_are_refused():
 def test_large_graphs_are_searched_with_the_bound_and_finished_exactly(monkeypatch):
     case = make_case("grid:3x3", seed=5)
     usual = adfs.Parameters.choose(case.problem)
-    monkeypatch.setattr(tuning, "DENSE_LIMIT", 2)
+    monkeypatch.setattr(rules, "DENSE_LIMIT", 2)
     rough = adfs.Parameters.choose(case.problem)
     assert rough.time_per_efold <= 1.1 * usual.time_per_efold
     oracle = literal(case, rough)
@@ -159,7 +159,7 @@ def test_gain_is_how_much_faster_than_paper_and_above_one_when_all_nodes_are_ali
     for tau in (1.0, 50.0):
         chosen = adfs.Parameters.choose(problem, tau=tau)
         paper = adfs.Parameters.choose(problem, "paper", tau=tau)
-        theirs = tuning.predicted_times(paper, setting_of(problem, tau))[tuning.TYPICAL]
+        theirs = rules.predicted_times(paper, setting_of(problem, tau))[rules.TYPICAL]
         assert chosen.gain == pytest.approx(theirs / chosen.time_per_efold)
         assert chosen.gain > 1.0
 
@@ -169,10 +169,10 @@ def test_a_choice_slower_at_the_typical_beta_loses_however_good_elsewhere():
     even = np.array([10.3, 10.3, 10.3])  # worst ratio 1.03, but slower than the goal at beta 1.2
     rival = np.array([13.0, 10.0, 10.0])
     better = np.array([12.0, 9.9, 9.0])
-    assert tuning._best([even, rival], goal) == 1
-    assert tuning._best([even, rival, better], goal) == 2
-    assert tuning._best([rival, even / 1.05, better], goal) == 1
-    assert tuning._best([1.2 * rival, even], goal) == 1  # with p_comm given, all may be slower
+    assert rules._best([even, rival], goal) == 1
+    assert rules._best([even, rival, better], goal) == 2
+    assert rules._best([rival, even / 1.05, better], goal) == 1
+    assert rules._best([1.2 * rival, even], goal) == 1  # with p_comm given, all may be slower
 
 
 @pytest.mark.parametrize(("graph", "seed"), [("grid:3x3", 5), ("ring:9", 6)])

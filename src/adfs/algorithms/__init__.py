@@ -8,6 +8,12 @@ import importlib
 import sys
 import types
 
+# For those who need only the words: completion of a shell reads them without NumPy and Numba.
+NAMES = (
+    "adfs", "dsba", "esdacd", "katyusha", "l-katyusha", "lbfgs", "msda", "newton", "ns-adfs",
+    "point-saga", "ssda",
+)  # fmt: skip
+
 
 class _AlgorithmsPackage(types.ModuleType):
     def __call__(self) -> list[str]:

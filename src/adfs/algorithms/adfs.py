@@ -16,27 +16,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from adfs.algorithms.base import (
-    Algorithm,
-    Arrays,
-    Counts,
-    Matrix,
-    Method,
-    MethodSetting,
-    Named,
-    Queued,
-    Vector,
-    block_and_beat,
-    exchange_counts,
-    parameters_of,
-    register,
-    require_smooth,
-    source_of,
-    ticks_of,
-)
-from adfs.algorithms.dual_start import dual_start
+from adfs.algorithms import base
+from adfs.algorithms.base import Matrix, Vector
+from adfs.algorithms.pairwise import Pairwise, dual_start, pairwise_method, parameters_of
 from adfs.kernels import edge, event_loop, rank_nodes
-from adfs.kernels.lazy import Decay, decay_table, power_table
+from adfs.kernels.lazy import decay_table, power_table
 from adfs.kernels.memory import aligned_zeros
 from adfs.kernels.poisson import TICKS
 from adfs.problem.finite_sum import Problem
@@ -59,14 +43,14 @@ class AdfsState:
     centres: edge.Centres
 
 
-class Adfs(Algorithm[AdfsState]):
+class Adfs(Pairwise[AdfsState]):
     """Algorithm 1 on one problem with one choice of parameters, or its continuized form."""
 
     def __init__(self, problem: Problem, parameters: Parameters, schedule: str = "shared") -> None:
-        require_smooth("adfs", problem)
-        self.problem, self.parameters = problem, parameters
-        self.continuized = schedule == "poisson"
-        self.decay = _decay(parameters.rho, self.continuized)
+        super().__init__(problem, parameters, schedule)
+        self._ahead = int(not self.continuized)  # idle steps from the index of v to that of y
+        rho = parameters.rho  # idle differences shrink by it, an iteration or a tick
+        self.decay = power_table(-2.0 * rho / TICKS) if self.continuized else decay_table(rho)  # type: ignore[no-untyped-call]
         self.constants = edge.RunConstants(
             edges=problem.network.ends,
             edge_eta=parameters.edge_eta,
@@ -77,35 +61,23 @@ class Adfs(Algorithm[AdfsState]):
             loss=problem.loss.code,
             inverse_curvature=1.0 / problem.loss.max_curvature,
         )
-        self._messages = np.empty((2, problem.n_features))
 
     def init(self, theta: Vector | None = None) -> AdfsState:
         """``x_0 = v_0 = 0``; from a model, its dual point ``c = w l'(x . theta)`` instead."""
-        state = self._at_zero()
-        if theta is not None:
-            scores, duals, centres = dual_start(self.problem, theta)
-            state.centres.pairs[:, ::2] = 2.0 * centres
-            state.lines[:, edge.SUM] = 2.0 * duals
-            state.lines[:, edge.WARM] = scores
-        return state
-
-    def _at_zero(self) -> AdfsState:
-        problem = self.problem
-        lines = aligned_zeros(problem.n_rows, edge.LINE)
-        lines[:, edge.NORM2] = problem.squared_norms
-        lines[:, edge.LABEL] = problem.labels
-        lines[:, edge.WEIGHT] = problem.weights
+        problem, n = self.problem, len(self.problem.nodes)
+        lines, pairs = base.sample_lines(problem, edge), aligned_zeros(n, 2 * problem.n_features)
         for node in problem.nodes.tolist():
             lines[problem.node_rows(node), edge.PUSH] = self.parameters.sample_push(node)
-        n = len(problem.nodes)
-        pairs = aligned_zeros(n, 2 * problem.n_features)
-        centres = edge.Centres(pairs, np.ones(n), np.zeros(n, np.int64))
-        return AdfsState(0, lines, centres)
+        if theta is not None:
+            scores, duals, centres = dual_start(problem, theta)
+            pairs[:, ::2] = 2.0 * centres
+            lines[:, edge.SUM] = 2.0 * duals
+            lines[:, edge.WARM] = scores
+        return AdfsState(0, lines, edge.Centres(pairs, np.ones(n), np.zeros(n, np.int64)))
 
     def step(self, state: AdfsState, events: Events) -> AdfsState:
-        """Run the events, in place."""
         event_loop.run_events(
-            events.start, ticks_of(events, self.continuized), events.which, events.sample,
+            events.start, self.ticks_of(events), events.which, events.sample,
             self.problem.rows, state.lines, state.centres, self.constants, self.decay,
             self._messages,
         )  # fmt: skip
@@ -114,77 +86,41 @@ class Adfs(Algorithm[AdfsState]):
 
     def nodes(self, state: AdfsState) -> tuple[Matrix, Matrix]:
         """Centre rows of ``y_t`` and ``v_t``; of ``x(t)`` and ``v(t)`` in the continuized form."""
-        shape = (len(self.problem.nodes), self.problem.n_features)
-        y, v = np.empty(shape), np.empty(shape)
-        t, ahead = self._moment(state)
-        event_loop.centres_at(t, state.centres, self.decay, y, v, ahead)
+        y, v = np.empty((2, len(self.problem.nodes), self.problem.n_features))
+        t = state.t + 1 - self._ahead
+        event_loop.centres_at(t, state.centres, self.decay, y, v, self._ahead)
         return y, v
 
-    def _moment(self, state: AdfsState) -> tuple[int, int]:
-        """The index of ``v``, and by how many idle steps ``y`` is ahead of it."""
-        return (state.t + 1, 0) if self.continuized else (state.t, 1)
-
-    def virtual(self, state: AdfsState) -> tuple[Vector, Vector]:
+    def virtual(self, state: AdfsState, rows: slice = slice(None)) -> tuple[Vector, Vector]:
         """Coefficients of ``y_t`` and ``v_t`` at the virtual nodes, each on its own row."""
-        return self._virtual(state, state.lines)
-
-    def _virtual(self, state: AdfsState, lines: Matrix) -> tuple[Vector, Vector]:
-        y, v = np.empty(len(lines)), np.empty(len(lines))
-        t, ahead = self._moment(state)
-        event_loop.virtual_at(t, lines, self.decay, y, v, ahead)
+        lines = state.lines[rows]
+        y, v = np.empty((2, len(lines)))
+        event_loop.virtual_at(state.t + 1 - self._ahead, lines, self.decay, y, v, self._ahead)
         return y, v
-
-    def output(self, state: AdfsState) -> Matrix:
-        """``theta_i = y_t^(i) / sigma_i``."""
-        return self.nodes(state)[0] / self.problem.own_sigma[:, None]
 
     def duals(self, state: AdfsState, node: int) -> Vector:
         """Virtual coefficients of ``y_t``: the dual point of the certificate."""
-        return self._virtual(state, state.lines[self.problem.node_rows(node)])[0]
+        return self.virtual(state, self.problem.node_rows(node))[0]
 
-    def arrays(self, state: AdfsState) -> Arrays:
+    def arrays(self, state: AdfsState) -> base.Arrays:
         """The samples' changing columns, the centres, and the time."""
-        pairs, scale, last = state.centres
-        return Arrays(
-            samples={"lines": state.lines[:, : edge.NORM2]},
-            nodes={"pairs": pairs, "scale": scale, "last": last},
-            shared={"t": np.array([state.t])},
-        )
+        samples = {"lines": state.lines[:, : edge.NORM2]}
+        return base.Arrays(samples, state.centres._asdict(), {"t": np.array([state.t])})
 
-    def restore(self, state: AdfsState, shared: Named) -> None:
-        """The time."""
-        state.t = int(shared["t"][0])
-
-    def queued(self, state: AdfsState) -> Queued:
+    def queued(self, state: AdfsState) -> base.Queued:
         """The same arithmetic for events in queues of nodes (`adfs.kernels.rank_nodes`)."""
         work = rank_nodes.AdfsArithmetic(state.lines, state.centres, self.constants, self.decay)
-        return Queued(work, rank_nodes.NO_SEQUENCE)
+        return base.Queued(work, rank_nodes.NO_SEQUENCE)
 
     def pass_time(self, state: AdfsState, events: Events) -> tuple[Vector, Vector]:
         """Move the state's time to the end of a block of which only own events are executed."""
         state.t = events.stop * TICKS if self.continuized else events.stop
         return np.empty(1), np.empty(1)
 
-    def counts(self, events: Events) -> Counts:
-        """An exchange is two messages of d numbers."""
-        return exchange_counts(events, len(self.constants.edges), self.problem.n_features)
 
-
-def _decay(rho: float, continuized: bool) -> Decay:
-    """Powers of what an idle difference shrinks by, an iteration or a tick."""
-    table: Decay = power_table(-2.0 * rho / TICKS) if continuized else decay_table(rho)  # type: ignore[no-untyped-call]
-    return table
-
-
-@register("adfs", poisson=True)
-def prepare(problem: Problem, setting: MethodSetting) -> Method:
+@base.register("adfs", poisson=True, smooth=True)
+def prepare(problem: Problem, setting: base.MethodSetting) -> base.Method:
     """Algorithm 1 with its schedule and its clock."""
-    require_smooth("adfs", problem)
     chosen = parameters_of("adfs", Parameters, problem, setting)
-    clock = chosen.make_clock(setting.delays, setting.clock)
-    block, beat = block_and_beat(problem, chosen.p_comm)
-    return Method(
-        Adfs(problem, chosen, setting.schedule), source_of(chosen, setting, problem.network), clock,
-        chosen.rho, chosen, block=block, beat=beat, sharp=True, proven=True,
-        theorem=THEOREM,
-    )  # fmt: skip
+    algorithm = Adfs(problem, chosen, setting.schedule)
+    return pairwise_method(algorithm, setting, chosen.rho, sharp=True, proven=True, theorem=THEOREM)

@@ -1,7 +1,7 @@
 """What an algorithm is, what it needs to run, and the names under which they are found."""
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -10,16 +10,14 @@ from numpy.typing import NDArray
 
 from adfs import checks
 from adfs.errors import ParameterError
-from adfs.kernels.queues import Sequence
+from adfs.kernels import queues
+from adfs.kernels.memory import aligned_zeros
 from adfs.losses import names
-from adfs.network import Network
 from adfs.problem.conditioning import require_scaled
 from adfs.problem.finite_sum import Problem
 from adfs.schedule.delays import Delays
-from adfs.schedule.events import NO_TICKS, Events
-from adfs.schedule.poisson import PoissonSource
+from adfs.schedule.events import Events
 from adfs.schedule.rounds import Cost, RoundClock, Rounds
-from adfs.schedule.sampling_law import Drawer, SamplingLaw
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -34,25 +32,21 @@ class Counts(NamedTuple):
     n_comm: int = 0
     bytes: int = 0
 
+    @classmethod
+    def of_vectors(
+        cls, n_features: int, n_prox: int = 0, n_grad: int = 0, n_comm: int = 0
+    ) -> "Counts":
+        """Counts where every message is a vector of d numbers."""
+        return cls(n_prox, n_grad, n_comm, 8 * n_features * n_comm)
+
     def plus(self, other: "Counts") -> "Counts":
         """Sum of two counts."""
         return Counts(*(a + b for a, b in zip(self, other, strict=True)))
 
-    def times(self, number: int) -> "Counts":
-        """So many times these counts."""
-        return Counts(*(number * count for count in self))
-
-
-def exchange_counts(events: Events, n_edges: int, n_features: int) -> Counts:
-    """Costs where an event below ``n_edges`` is two messages of d numbers, any other one prox."""
-    n_exchanges = int(np.count_nonzero(events.which < n_edges)) if n_edges else 0
-    return message_counts(len(events.which) - n_exchanges, n_exchanges, n_features)
-
 
 def message_counts(n_updates: int, n_exchanges: int, n_features: int) -> Counts:
-    """The same from numbers of events."""
-    n_comm = 2 * n_exchanges
-    return Counts(n_updates, 0, n_comm, 8 * n_features * n_comm)
+    """Costs where an update is one prox and an exchange two messages of d numbers."""
+    return Counts.of_vectors(n_features, n_prox=n_updates, n_comm=2 * n_exchanges)
 
 
 Named = dict[str, NDArray[Any]]
@@ -94,15 +88,12 @@ class Algorithm(Protocol[S]):
 
     def init(self, theta: Vector | None = None) -> S:
         """State before the first event, from zero or from a model."""
-        ...
 
     def step(self, state: S, events: Events) -> S:
-        """State after the events; may reuse the memory of the state it is given."""
-        ...
+        """State after the events; may reuse the memory of the state it is given, as ours do."""
 
     def output(self, state: S) -> Matrix:
         """``theta``, one row per node of this process, caught up on a copy."""
-        ...
 
     def duals(self, state: S, node: int) -> Vector | None:
         """Dual coefficients of the samples of a node of this process; None if there are none."""
@@ -118,36 +109,46 @@ class Algorithm(Protocol[S]):
 
     def counts(self, events: Events) -> Counts:
         """What the events cost."""
-        ...
+
+
+class RoundAlgorithm(Algorithm[S]):
+    """An algorithm in rounds; ``prices`` are the costs of a round, one per kind of round."""
+
+    def __init__(self, problem: Problem, parameters: Any, prices: Sequence[Counts]) -> None:
+        self.problem, self.parameters, self.prices = problem, parameters, prices
+
+    def counts(self, events: Events) -> Counts:
+        """The prices of the rounds."""
+        rounds = np.bincount(events.which, minlength=len(self.prices))
+        return Counts(*(rounds @ np.array(self.prices)).tolist())
+
+
+def sample_lines(problem: Problem, columns: Any) -> Matrix:
+    """One line per sample with its constants in the ``columns`` of a kernel, zeros elsewhere."""
+    lines = aligned_zeros(problem.n_rows, 8)
+    lines[:, columns.NORM2] = problem.squared_norms
+    lines[:, columns.LABEL] = problem.labels
+    lines[:, columns.WEIGHT] = problem.weights
+    return lines
 
 
 class Source(Protocol):
-    """Where events come from: any block at any time, the same each time."""
+    """Where events come from: all events between any two positions, the same each time."""
 
-    def draw(self, start: int, stop: int) -> Events:
-        """All events between two positions of the schedule."""
-        ...
+    def draw(self, start: int, stop: int) -> Events: ...
 
 
 class Timekeeper(Protocol):
-    """What executing events takes in idealized time."""
+    """What executing events takes in idealized time.
+
+    ``arrays`` are views of its state: with one row per node of the graph, and shared ones.
+    """
 
     @property
-    def time(self) -> float:
-        """When the last node is done with the events so far."""
-        ...
-
-    def advance(self, events: Events) -> None:
-        """Execute a block of events."""
-        ...
-
-    def copy(self) -> "Timekeeper":
-        """Another clock in the same state."""
-        ...
-
-    def arrays(self) -> tuple[Named, Named]:
-        """Views of its state: arrays with one row per node of the graph, and shared ones."""
-        ...
+    def time(self) -> float: ...
+    def advance(self, events: Events) -> None: ...
+    def copy(self) -> "Timekeeper": ...
+    def arrays(self) -> tuple[Named, Named]: ...
 
 
 class MethodSetting(NamedTuple):
@@ -208,29 +209,22 @@ class Method:
 
 
 def method_in_rounds(
-    problem: Problem, setting: MethodSetting, algorithm: Algorithm[Any], parameters: Any,
-    cost: Cost, **facts: Any,
+    algorithm: RoundAlgorithm[Any], setting: MethodSetting, costs: Sequence[Cost],
+    source: Source | None = None, rho: float | None = None, **facts: Any,
 ) -> Method:  # fmt: skip
-    """A method whose rounds all have one cost; ``facts`` are further attributes of `Method`."""
-    clock = RoundClock([cost], problem.topology.edges, problem.n_nodes, setting.delays)
-    return Method(algorithm, Rounds([0]), clock, parameters.rho, parameters, **facts)
+    """A method whose kinds of rounds take ``costs``; ``facts`` are further attributes of `Method`.
 
-
-NUMBERS_PER_BLOCK = 1 << 25
-BLOCKS_PER_BEAT = 8
+    By default all rounds are of kind 0, and ``rho`` is that of the parameters.
+    """
+    problem, chosen = algorithm.problem, algorithm.parameters
+    clock = RoundClock(costs, problem.topology.edges, problem.n_nodes, setting.delays)
+    rho = chosen.rho if rho is None else rho
+    return Method(algorithm, source or Rounds([0]), clock, rho, chosen, **facts)
 
 
 def numbers_per_event(row: float, n_features: int, p_comm: float) -> float:
     """Numbers read and written in the mean, of a sample's row or of two centres."""
     return (1.0 - p_comm) * row + p_comm * 4.0 * n_features
-
-
-def block_and_beat(problem: Problem, p_comm: float) -> tuple[int, int]:
-    """Events of a compiled call, and between two checks of limits: a fraction of a second."""
-    row = problem.numbers_per_row
-    events = NUMBERS_PER_BLOCK / (1.0 + numbers_per_event(row, problem.n_features, p_comm))
-    block = int(np.clip(events, 4, Method.block))
-    return block, block * int(np.clip(events / block, 1, BLOCKS_PER_BEAT))
 
 
 Factory = Callable[[Problem, MethodSetting], Method]
@@ -241,12 +235,15 @@ _ONE_PROCESS: set[str] = set()  # algorithms for one machine, without a network
 
 
 def register(
-    name: str, poisson: bool = False, one_process: bool = False
-) -> Callable[[Factory], Factory]:
+    name: str, poisson: bool = False, one_process: bool = False, smooth: bool | None = None,
+    rules: tuple[str, ...] = (),
+) -> Callable[[Factory], Factory]:  # fmt: skip
     """Decorator of a factory: make its method known under ``name``.
 
     Only a factory with ``poisson`` is asked for the schedule of that name; one with
-    ``one_process`` is for one machine and never asked for a problem on several ranks.
+    ``one_process`` is for one machine and never asked for a problem on several ranks. With
+    ``smooth`` and ``rules`` it is asked only for losses that are smooth, or are not, and for these
+    rules.
     """
 
     def add(factory: Factory) -> Factory:
@@ -255,6 +252,10 @@ def register(
             require_schedule(name, setting.schedule)
             require_engine(name, problem.network.size)
             require_scaled(problem)
+            if smooth is not None:
+                (require_smooth if smooth else require_non_smooth)(name, problem)
+            if rules:
+                rule_of(name, setting, rules)
             return factory(problem, setting)
 
         if poisson:
@@ -305,44 +306,11 @@ def rule_of(name: str, setting: MethodSetting, rules: tuple[str, ...]) -> str:
     )
 
 
-class Chosen(Protocol):
-    """Parameters that a rule chooses for one problem."""
-
-    @classmethod
-    def choose(
-        cls: "type[C]", problem: Problem, how: str, tau: float, clock: str, delays: Delays
-    ) -> "C":
-        """By the rule ``how``."""
-        ...
-
-    def belongs_to(self, problem: Problem) -> bool:
-        """Whether they were chosen for this very problem."""
-        ...
-
-
-C = TypeVar("C", bound=Chosen)
-
-
-def parameters_of(name: str, kind: type[C], problem: Problem, setting: MethodSetting) -> C:
-    """What the setting's rule chooses, or the parameters that were given in its place."""
-    rule = setting.rule
-    if isinstance(rule, str):
-        return kind.choose(problem, rule, setting.tau, setting.clock, setting.delays)
-    if not isinstance(rule, kind):
-        raise ParameterError(
-            f"parameters={type(rule).__name__} is not for {name!r}; choose a rule such as tuned, "
-            f"or {kind.__name__}.choose(problem, ...)."
-        )
-    if not rule.belongs_to(problem):
-        raise ParameterError("These parameters were chosen for another problem; choose again.")
-    return rule
-
-
 class Queued(NamedTuple):
     """Arithmetic of events that wait in queues of nodes, for nodes on several ranks."""
 
-    work: Any  # `adfs.kernels.rank_nodes.AdfsArithmetic` or `Convex`
-    sequence: Sequence
+    work: Any  # `AdfsArithmetic` or `NonSmoothArithmetic` of `adfs.kernels.rank_nodes`
+    sequence: queues.Sequence
 
 
 class QueuedAlgorithm(Algorithm[S], Protocol[S]):
@@ -353,29 +321,9 @@ class QueuedAlgorithm(Algorithm[S], Protocol[S]):
 
     def queued(self, state: S) -> Queued:
         """Its arithmetic on this state."""
-        ...
 
     def pass_time(self, state: S, events: Events) -> tuple[Vector, Vector]:
         """Move the state's time to the end of a block; the weights at its events, if any."""
-        ...
-
-
-def source_of(law: SamplingLaw, setting: MethodSetting, network: Network | None = None) -> Source:
-    """Where the setting's schedule draws events of the law from: those of the nodes here."""
-    if setting.schedule == "poisson":
-        some = network is not None and not network.is_whole
-        return PoissonSource(law, setting.seed, network.nodes if some and network else None)
-    return Drawer(law, setting.seed, network)
-
-
-def ticks_of(events: Events, continuized: bool) -> NDArray[np.int64]:
-    """Times of a block as kernels take them: none in the shared form."""
-    if continuized == (events.ticks is None):
-        raise ParameterError(
-            "An algorithm was made for one schedule and given events of the other; draw them from "
-            "a Drawer for schedule='shared', from a PoissonSource for schedule='poisson'."
-        )
-    return NO_TICKS if events.ticks is None else events.ticks
 
 
 def require_smooth(name: str, problem: Problem) -> None:

@@ -23,8 +23,11 @@ The answer depends on ``x_i`` and on the node's own former questions alone: aski
 among nodes, or on a copy of the memory, changes no bit of it.
 """
 
+import itertools
+
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from adfs.algorithms.base import Matrix, Vector
 from adfs.algorithms.descent import shortened, sufficient
@@ -40,24 +43,12 @@ TOLERANCE = 1e-24
 ROUNDING = 1e-20
 MOST_RESCUES = 100
 SHORTEST_STEP = 1e-12
+ROWS_AT_ONCE = 5_000_000  # rows of dual gradients between two checks of limits: below a second
 FORCING = 1e-2  # what conjugate gradients may leave of a residual
 
 
 class DualGradients:
-    """Dual gradients of a problem's nodes; what they remember is the caller's, and can be copied.
-
-    Examples
-    --------
-    >>> import adfs
-    >>> X, y = adfs.generators.two_gaussians(40, 3, seed=0)
-    >>> problem = adfs.Problem(adfs.partition(X, y, 2))
-    >>> duals = DualGradients(problem)
-    >>> memory, x, theta = duals.start(), np.zeros((2, 3)), np.empty((2, 3))
-    >>> duals.solve(memory, np.arange(2), x, theta)  # each node's own minimiser
-    >>> both = duals.start(theta[0]).slope  # grad f_i at the first one
-    >>> bool(np.linalg.norm(both[0]) < 1e-10 < np.linalg.norm(both[1]))
-    True
-    """
+    """Dual gradients of a problem's nodes; the caller keeps, and may copy, what they remember."""
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
@@ -72,10 +63,7 @@ class DualGradients:
         # Twice what a new Hessian costs in passes: 4 to 6 measured for d = 28 and 54.
         self.max_passes = 10 + d // 16
         self._work = dual_gradient.Workspace(*np.empty((5, d)))
-
-    def _rows(self, own: int) -> slice:
-        """Rows of the node with the local number ``own``."""
-        return slice(int(self.problem.offsets[own]), int(self.problem.offsets[own + 1]))
+        self._rows = [slice(*cut) for cut in itertools.pairwise(problem.offsets.tolist())]
 
     def start(self, theta: Vector | None = None) -> Memory:
         """What nodes remember that have only summed their slopes at a model, or at zero."""
@@ -143,9 +131,7 @@ class DualGradients:
     def _take_hessian(self, memory: Memory, node: int) -> None:
         if not self.with_matrices:
             return
-        from scipy.linalg import LinAlgError, cho_factor, cho_solve
-
-        problem, rows = self.problem, self._rows(node)
+        problem, rows = self.problem, self._rows[node]
         eye = np.eye(problem.n_features)
         hessian = self.samples.sigma[node] * eye
         add_outer_products(problem, curvatures(problem, memory.theta[node], rows), rows, hessian)
@@ -176,7 +162,7 @@ class DualGradients:
 
     def _value(self, node: int, theta: Vector, target: Vector) -> tuple[float, Vector]:
         """``f_i(theta) - target . theta`` and its gradient."""
-        problem, rows, sigma = self.problem, self._rows(node), self.samples.sigma[node]
+        problem, rows, sigma = self.problem, self._rows[node], self.samples.sigma[node]
         slope = sigma * theta
         value = certificate.objective_gradient(
             problem.loss.code, problem.rows, problem.labels, problem.weights,
@@ -189,7 +175,7 @@ class DualGradients:
         """The same rule with steps from conjugate gradients; the last one is not looked at."""
         if not np.isfinite(target).all():
             return np.full_like(target, np.nan)
-        rows = self._rows(node)
+        rows = self._rows[node]
         bend, step = np.empty(rows.stop - rows.start), np.empty(self.problem.n_features)
         before = np.inf
         for _ in range(MOST_RESCUES):

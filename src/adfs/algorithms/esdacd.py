@@ -40,33 +40,103 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from adfs.algorithms.base import (
-    Algorithm,
-    Arrays,
-    Counts,
-    Matrix,
-    Method,
-    MethodSetting,
-    Named,
-    Vector,
-    register,
-    require_smooth,
-    rule_of,
-)
-from adfs.algorithms.dual_gradient import DualGradients
+from adfs.algorithms import base
+from adfs.algorithms.base import Matrix, Vector
+from adfs.algorithms.dual_gradient import ROWS_AT_ONCE, DualGradients
+from adfs.graphs.topology import Topology
 from adfs.kernels import edge, event_loop, pair_clock
 from adfs.kernels.dual_gradient import Memory
 from adfs.kernels.lazy import decay_table
 from adfs.kernels.memory import aligned_zeros
 from adfs.problem.finite_sum import Problem
+from adfs.schedule.delays import Delays
 from adfs.schedule.events import Events
+from adfs.schedule.pair_clock import PairClock
 from adfs.schedule.sampling_law import Drawer
-from adfs.theory.edge_parameters import PairParameters
+from adfs.theory.description import Description, Fact, SelfDescribing
+from adfs.theory.parameters import LARGEST_RHO, edge_roots
+from adfs.theory.sigma_a import EDGE_MU2, ROUNDING, SAFETY
 from adfs.threads import one_blas_thread
 
-RULES = ("theory", "tuned")
-ROWS_AT_ONCE = 5_000_000  # rows of dual gradients between two checks of limits: below a second
+DENSE_LIMIT = 1500  # nodes up to which sigma_A is exact; beyond, a bound serves
+
+
+@dataclass(frozen=True, eq=False)
+class PairParameters(SelfDescribing):
+    """Probabilities and rate of ESDACD on one problem; also its sampling law."""
+
+    rule: str
+    topology: Topology
+    offsets: NDArray[np.int64]  # first sample of each node
+    kappa: float  # kappa_b = max_i M_i / sigma_i
+    sigma_A: float
+    roots: Vector  # sqrt(M_kl R_kl), one per edge
+    p_edge: Vector
+    work: NDArray[np.int64]  # samples that a node's dual gradient uses
+
+    @classmethod
+    def choose(cls, problem: Problem, rule: str) -> "PairParameters":
+        """``theory``: even probabilities; ``tuned``: those of the largest rate."""
+        smooth = problem.sigma + problem.conditioning.batch_smoothness()
+        roots = edge_roots(problem.topology, problem.sigma)
+        weights = roots if rule == "tuned" else np.ones(len(roots))
+        return cls(
+            rule, problem.topology, problem.offsets, float(np.max(smooth / problem.sigma)),
+            sigma_a(problem.topology, smooth), roots, weights / max(1e-300, weights.sum()),
+            problem.conditioning.live_counts,
+        )  # fmt: skip
+
+    @property
+    def edges(self) -> NDArray[np.int32]:
+        return self.topology.edges
+
+    @property
+    def p_node(self) -> Vector:
+        """Zero: nodes do nothing alone, unless there is only one."""
+        return np.full(self.topology.n_nodes, float(self.topology.n_edges == 0))
+
+    def importance_of(self, node: int) -> Vector:
+        """Every sample counts once: a dual gradient uses them all."""
+        return np.ones(int(self.offsets[node + 1] - self.offsets[node]))
+
+    @property
+    def rho(self) -> float:
+        """``min_kl p_kl sqrt(sigma_A / (M_kl R_kl))``."""
+        limits = self.p_edge * math.sqrt(self.sigma_A) / self.roots
+        return float(min(LARGEST_RHO, np.min(limits, initial=np.inf)))
+
+    def make_clock(self, delays: Delays, kind: str) -> PairClock:
+        """The clock of their events."""
+        return PairClock(self.edges, self.topology.n_nodes, self.work, delays, kind)
+
+    def description(self) -> Description:
+        least, most = ((f(self.p_edge) if len(self.p_edge) else math.nan) for f in (np.min, np.max))
+        law = "even" if self.rule == "theory" else "proportional to sqrt(M_kl R_kl)"
+        facts = [
+            Fact("kappa_b", self.kappa, "batch condition number, max_i M_i / sigma_i"),
+            Fact("gamma", self.topology.spectrum.gamma, "eigengap of the graph"),
+            Fact("sigma_A", self.sigma_A, "strong convexity of the dual, lambda_min(A^T M^-1 A)"),
+            Fact("p_min", least, f"least probability of an edge; {law}"),
+            Fact("p_max", most, "largest probability of an edge"),
+            Fact("rho", self.rho, "rate, min p_kl sqrt(sigma_A / (M_kl R_kl))"),
+        ]
+        return Description(f"ESDACD parameters ({self.rule}) on {self.topology.name}", facts)
+
+
+def sigma_a(topology: Topology, smooth: Vector) -> float:
+    """``lambda_min^+(A^T diag(M_i)^{-1} A)`` of the communication edges, never too large."""
+    if topology.n_nodes == 1:
+        return 1.0 / float(smooth[0])
+    bound = EDGE_MU2 * topology.spectrum.lambda_min / float(np.max(smooth)) * SAFETY
+    if topology.n_nodes > DENSE_LIMIT:
+        return bound
+    root = np.sqrt(smooth)
+    with one_blas_thread():
+        values = np.linalg.eigvalsh(topology.laplacian().toarray() / np.outer(root, root))
+    slack = ROUNDING * topology.n_nodes * float(values[-1])
+    return max(bound, EDGE_MU2 * (float(values[1]) * SAFETY - slack))
 
 
 @dataclass
@@ -78,18 +148,18 @@ class EsdacdState:
     memory: Memory
 
 
-class Esdacd(Algorithm[EsdacdState]):
+class Esdacd(base.Algorithm[EsdacdState]):
     """Accelerated coordinate descent on the dual of one problem with one choice of parameters."""
 
     def __init__(self, problem: Problem, parameters: PairParameters) -> None:
         self.problem, self.parameters = problem, parameters
         self.dual_gradients = DualGradients(problem)
-        self.decay = decay_table(parameters.rho)  # type: ignore[no-untyped-call]
-        n = len(problem.nodes)
+        rho, p_edge, n = parameters.rho, parameters.p_edge, len(problem.nodes)
+        self.decay = decay_table(rho)  # type: ignore[no-untyped-call]
         self.constants = edge.RunConstants(
             edges=problem.network.ends,
-            edge_eta=parameters.edge_eta,
-            edge_push=parameters.edge_push,
+            edge_eta=rho * EDGE_MU2 / (parameters.sigma_A * p_edge),
+            edge_push=rho * problem.topology.spectrum.resistances / p_edge,
             inverse_sigma=np.ones(n),  # messages are y itself
             eta_ratio=np.zeros(n),  # there are no samples' updates
             offsets=problem.offsets,
@@ -114,7 +184,6 @@ class Esdacd(Algorithm[EsdacdState]):
         return EsdacdState(0, centres, memory)
 
     def step(self, state: EsdacdState, events: Events) -> EsdacdState:
-        """Run the events, in place."""
         with one_blas_thread():
             for k, which in enumerate(events.which.tolist()):
                 if which < len(self._ends) and self._ends[which].max() >= 0:
@@ -131,16 +200,13 @@ class Esdacd(Algorithm[EsdacdState]):
         else:
             side = int(np.argmax(ends))
             own = slice(side, side + 1)
-            self.dual_gradients.solve(
-                state.memory, ends[own], self._rows[own], self._thetas[own]
-            )  # fmt: skip
+            self.dual_gradients.solve(state.memory, ends[own], self._rows[own], self._thetas[own])
             self._thetas[1 - side] = self.problem.network.exchange(which, self._thetas[side])
         pair_clock.accept_ends(which, self._thetas, state.centres, self.constants)
 
     def nodes(self, state: EsdacdState) -> tuple[Matrix, Matrix]:
         """Rows of ``y_t`` and ``v_t``."""
-        shape = (len(self.problem.nodes), self.problem.n_features)
-        y, v = np.empty(shape), np.empty(shape)
+        y, v = np.empty((2, len(self.problem.nodes), self.problem.n_features))
         event_loop.centres_at(state.t, state.centres, self.decay, y, v)
         return y, v
 
@@ -155,33 +221,33 @@ class Esdacd(Algorithm[EsdacdState]):
             self.dual_gradients.solve(memory, np.arange(len(y)), y, theta)
         return theta
 
-    def arrays(self, state: EsdacdState) -> Arrays:
+    def arrays(self, state: EsdacdState) -> base.Arrays:
         """The centres, what the nodes remember, and the time."""
         nodes = {**state.centres._asdict(), **state.memory._asdict()}
-        return Arrays({}, nodes, {"t": np.array([state.t])})
+        return base.Arrays({}, nodes, {"t": np.array([state.t])})
 
-    def restore(self, state: EsdacdState, shared: Named) -> None:
+    def restore(self, state: EsdacdState, shared: base.Named) -> None:
         """The time."""
         state.t = int(shared["t"][0])
 
-    def counts(self, events: Events) -> Counts:
+    def counts(self, events: Events) -> base.Counts:
         """An exchange is a pass at both ends and two messages; a local event is a pass."""
         live, ends = self.problem.conditioning.live_counts, self.problem.topology.edges
         shared = events.which < len(ends)
         local = events.which[~shared] - len(ends)
         n_grad = int(live[ends[events.which[shared]]].sum() + live[local].sum())
         n_comm = 2 * int(np.count_nonzero(shared))
-        return Counts(n_grad=n_grad, n_comm=n_comm, bytes=8 * self.problem.n_features * n_comm)
+        return base.Counts.of_vectors(self.problem.n_features, n_grad=n_grad, n_comm=n_comm)
 
 
-@register("esdacd")
-def prepare(problem: Problem, setting: MethodSetting) -> Method:
+@base.register("esdacd", smooth=True, rules=("theory", "tuned"))
+def prepare(problem: Problem, setting: base.MethodSetting) -> base.Method:
     """ESDACD with its schedule and its clock."""
-    require_smooth("esdacd", problem)
-    chosen = PairParameters.choose(problem, rule_of("esdacd", setting, RULES))
-    work, clock = chosen.work, chosen.make_clock(setting.delays, setting.clock)
-    return Method(
-        Esdacd(problem, chosen), Drawer(chosen, setting.seed, with_samples=False), clock,
-        chosen.rho, chosen, block=math.ceil(ROWS_AT_ONCE / (2 * int(work.max()))),
-        shortest=problem.n_nodes, work=2.0 * float(work.mean()), proven=True,
+    chosen = PairParameters.choose(problem, setting.rule)
+    source = Drawer(chosen, setting.seed, with_samples=False)
+    clock = chosen.make_clock(setting.delays, setting.clock)
+    return base.Method(
+        Esdacd(problem, chosen), source, clock, chosen.rho, chosen,
+        block=math.ceil(ROWS_AT_ONCE / (2 * int(chosen.work.max()))), shortest=problem.n_nodes,
+        work=2.0 * float(chosen.work.mean()), proven=True,
     )  # fmt: skip

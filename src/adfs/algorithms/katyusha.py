@@ -1,4 +1,4 @@
-"""Katyusha (Allen-Zhu, 2017), mini-batch version over an all-reduce (Appendix E).
+"""Katyusha (Allen-Zhu, 2017), mini-batch version over an all-reduce (Appendix E), and L-Katyusha.
 
 An epoch takes the full gradient at the snapshot ``w``, then ``mm`` inner rounds
 
@@ -9,37 +9,37 @@ and moves the snapshot to ``sum_k theta^k y_k / sum_k theta^k``. Each round ends
 of one vector, which takes the graph's diameter in communication rounds. Kinds of rounds: 0 is an
 inner round, 1 a snapshot.
 
-Deviation: ``theta`` is ``1 + alpha lam`` unless the problem is so well conditioned that the proof
-needs less (`coupling.loop_rate`); with Allen-Zhu's constants that is where ``tau1`` is capped.
+L-Katyusha is Katyusha without the loop (Kovalev, Horvath, Richtarik, 2019; Qian, Qu, Richtarik):
+the same round, but a coin of probability ``p`` decides in each round whether the snapshot moves to
+``y``; there is no average. Kinds of rounds: 0 is an inner round, 1 a snapshot and then an inner
+round. The first round always takes the snapshot.
+
+Deviations. Katyusha: ``theta`` is ``1 + alpha lam`` unless the problem is so well conditioned that
+the proof needs less (`katyusha_parameters.loop_rate`); with Allen-Zhu's constants that is where
+``tau1`` is capped. L-Katyusha: the published text moves the snapshot after round ``k`` to ``y_k``,
+the point before the round; here to ``y_{k+1}``, the newest. The proof is the same and its rate a
+little better (docs/algorithms/katyusha.md), and the first full gradient is a round like any other.
 """
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from adfs.algorithms import katyusha_parameters
-from adfs.algorithms.base import (
-    Algorithm,
-    Arrays,
-    Counts,
-    Matrix,
-    Method,
-    MethodSetting,
-    Source,
-    Vector,
-    register,
-    require_smooth,
-    rule_of,
+from adfs.algorithms import base
+from adfs.algorithms.base import Matrix, Vector
+from adfs.algorithms.katyusha_parameters import (
+    KatyushaParameters,
+    MeanForm,
+    coin_surplus,
+    loop_surplus,
 )
-from adfs.algorithms.katyusha_parameters import KatyushaParameters, MeanForm
 from adfs.kernels import katyusha
 from adfs.kernels.sampling import THRESHOLD_ONE
 from adfs.problem.finite_sum import Problem
 from adfs.randomness import stream_keys
 from adfs.schedule.events import Events
-from adfs.schedule.rounds import Cost, RoundClock, Rounds
+from adfs.schedule.rounds import CoinRounds, Cost, Rounds
 from adfs.schedule.sampling_law import alias_table
 
 BLOCK_GRADIENTS = 1 << 21  # sample gradients in one compiled call: some tenths of a second
@@ -69,177 +69,108 @@ def make_batches(problem: Problem, batch: int, seed: int, stream: str) -> katyus
     )
 
 
-@dataclass
-class KatyushaState:
-    """State of a run: the vectors that all nodes hold."""
-
-    vectors: katyusha.Vectors
-
-
-class MiniBatch(Algorithm[KatyushaState]):
+class MiniBatch(base.RoundAlgorithm[katyusha.Vectors]):
     """Katyusha or L-Katyusha by its loop ``run``; costs as the clock has them.
 
-    The output is ``y``: a round bounds ``P(y+) - P*`` by what the theorem lets fall.
-
-    Examples
-    --------
-    >>> from adfs.algorithms.base import MethodSetting
-    >>> from adfs.algorithms.katyusha import prepare
-    >>> problem = Problem([(np.eye(2), [1, 0]), (np.eye(2), [0, 1])])
-    >>> method = prepare(problem, MethodSetting(rule="theory"))
-    >>> events = method.source.draw(0, 2)  # a snapshot, then an inner round
-    >>> method.algorithm.counts(events)
-    Counts(n_prox=0, n_grad=8, n_comm=4, bytes=64)
+    The state is the vectors that all nodes hold. The output is ``y``: a round bounds ``P(y+) - P*``
+    by what the theorem lets fall.
     """
 
     def __init__(
-        self,
-        problem: Problem,
-        steps: katyusha.Steps,
-        batches: katyusha.Batches,
-        costs: list[Cost],
+        self, problem: Problem, plan: KatyushaParameters, seed: int, costs: Sequence[Cost],
         run: Callable[..., None],
-    ) -> None:
-        self.problem, self.steps, self.batches, self.costs = problem, steps, batches, costs
+    ) -> None:  # fmt: skip
+        prices = []
+        for cost in costs:  # each all-reduce takes ``diameter`` rounds and 2 (n - 1) messages
+            n_sums = cost.rounds // max(1, problem.topology.diameter)
+            n_grad, n_comm = int(cost.work.sum()), 2 * (problem.n_nodes - 1) * n_sums
+            prices.append(base.Counts.of_vectors(problem.n_features, 0, n_grad, n_comm))
+        super().__init__(problem, plan, prices)
+        self.batches, self._run = make_batches(problem, plan.batch, seed, plan.name), run
+        shrink = 1.0 / (1.0 + plan.alpha * plan.lam)
+        self.steps = katyusha.Steps(plan.tau1, plan.tau2, plan.alpha, shrink, 1.0 / plan.theta)
         share = 1.0 / int(problem.conditioning.live_counts.sum())
         self._samples = katyusha.AllSamples(
             problem.loss.code, problem.labels, problem.weights, share
         )  # fmt: skip
-        self._run = run
 
-    def init(self, theta: Vector | None = None) -> KatyushaState:
+    def init(self, theta: Vector | None = None) -> katyusha.Vectors:
         """All vectors at zero, or at a model; the first round takes the snapshot."""
         d = self.problem.n_features
         x, y, z, w = (np.full(d, 0.0 if theta is None else theta) for _ in range(4))
         gradient, estimate, average = (np.zeros(d) for _ in range(3))
         slopes = np.zeros(self.problem.n_rows)
-        vectors = katyusha.Vectors(
-            x, y, z, w, gradient, slopes, estimate, average, mass=np.zeros(1)
-        )  # fmt: skip
-        return KatyushaState(vectors)
+        return katyusha.Vectors(x, y, z, w, gradient, slopes, estimate, average, np.zeros(1))
 
-    def step(self, state: KatyushaState, events: Events) -> KatyushaState:
-        """Run the rounds, in place."""
+    def step(self, state: katyusha.Vectors, events: Events) -> katyusha.Vectors:
         with np.errstate(over="ignore"):  # hashing wraps around 2^64
             self._run(
                 events.start, events.which, self.problem.rows, self._samples, self.batches,
-                self.steps, state.vectors,
+                self.steps, state,
             )  # fmt: skip
         return state
 
-    def output(self, state: KatyushaState) -> Matrix:
+    def output(self, state: katyusha.Vectors) -> Matrix:
         """``y``, the same at all nodes."""
-        return np.tile(state.vectors.y, (len(self.problem.nodes), 1))
+        return np.tile(state.y, (len(self.problem.nodes), 1))
 
-    def arrays(self, state: KatyushaState) -> Arrays:
+    def arrays(self, state: katyusha.Vectors) -> base.Arrays:
         """Each node's slopes at the snapshot, and the vectors that all nodes hold."""
-        shared = state.vectors._asdict()
-        return Arrays({"slopes": shared.pop("slopes")}, {}, shared)
-
-    def counts(self, events: Events) -> Counts:
-        """Sample gradients, and ``2 (n - 1)`` messages of d numbers for each all-reduce."""
-        n, d = self.problem.n_nodes, self.problem.n_features
-        rounds = np.bincount(events.which, minlength=len(self.costs))
-        reductions = [cost.rounds // max(1, self.problem.topology.diameter) for cost in self.costs]
-        messages = 2 * (n - 1) * int(rounds @ reductions)
-        gradients = int(rounds @ [int(cost.work.sum()) for cost in self.costs])
-        return Counts(n_grad=gradients, n_comm=messages, bytes=8 * d * messages)
+        shared = state._asdict()
+        return base.Arrays({"slopes": shared.pop("slopes")}, {}, shared)
 
 
-def prepare_method(
-    mean: MeanForm,
-    plan: KatyushaParameters,
-    source: Source,
-    rho: float,
-    run: Callable[..., None],
-    snapshot_moves: bool,
-) -> Method:
+def _method(
+    mean: MeanForm, plan: KatyushaParameters, source: base.Source, rho: float,
+    run: Callable[..., None], snapshot_moves: bool = False,
+) -> base.Method:  # fmt: skip
     """The method with these parameters; evaluations cost a pass, so one comes after each pass."""
-    problem, setting = mean.problem, mean.setting
     costs = mean.costs(plan.batch, snapshot_moves)
-    batches = make_batches(problem, plan.batch, setting.seed, plan.name)
-    steps = katyusha.Steps(
-        plan.tau1, plan.tau2, plan.alpha, 1.0 / plan.growth, 1.0 / plan.theta
-    )  # fmt: skip
     gradients = plan.total_batch + mean.n_samples / plan.every
-    return Method(
-        MiniBatch(problem, steps, batches, costs, run),
-        source,
-        RoundClock(costs, problem.topology.edges, problem.n_nodes, setting.delays),
-        rho,
-        plan,
-        block=max(1, round(BLOCK_GRADIENTS / gradients)),
-        shortest=max(1, round(mean.n_samples / gradients)),
-        work=gradients,
-        proven=True,
-    )
+    return base.method_in_rounds(
+        MiniBatch(mean.problem, plan, mean.setting.seed, costs, run), mean.setting, costs,
+        source, rho, block=max(1, round(BLOCK_GRADIENTS / gradients)),
+        shortest=max(1, round(mean.n_samples / gradients)), work=gradients, proven=True,
+    )  # fmt: skip
 
 
-NAME = "katyusha"
-RULES = ("theory", "tuned")
-
-
-@register(NAME)
-def prepare(problem: Problem, setting: MethodSetting) -> Method:
+@base.register("katyusha", smooth=True, rules=("theory", "tuned"))
+def prepare(problem: Problem, setting: base.MethodSetting) -> base.Method:
     """Katyusha with its epochs and its clock.
 
     Examples
     --------
-    >>> import numpy as np
     >>> problem = Problem([(np.eye(2), [1, 0])])  # one node: no all-reduce, one sample per round
-    >>> method = prepare(problem, MethodSetting(rule="theory"))
+    >>> method = prepare(problem, base.MethodSetting(rule="theory"))
     >>> method.source.draw(0, 7).which
     array([1, 0, 0, 0, 0, 1, 0], dtype=int32)
-    >>> print(method.parameters)
-    katyusha parameters (theory)
-      b      1            samples per node and round; theory 1 + diameter * tau
-      B      1            samples per round: b times the nodes that have any
-      every  4            inner rounds between snapshots: mm, or 1 / p
-      lam    0.5          sum sigma / N: strong convexity of the mean
-      L_f    0.125        lambda_max(sum B_i) / N: smoothness of the mean
-      V      0.25         max_i sum_j L_ij / (N b): variance of a batch
-      tau1   0.5          weight of z
-      tau2   0.5          weight of the snapshot
-      alpha  2.66667      step of z: alpha tau1 (L_f + V / tau2) <= 1
-      theta  1.18921      errors fall by it each round; at most 1 + alpha lam
-      time   8.65617      idealized, per factor e
     """
-    require_smooth(NAME, problem)
     mean = MeanForm(problem, setting)
-    plan = theory(mean) if rule_of(NAME, setting, RULES) == "theory" else tuned(mean)
+    theory = setting.rule == "theory"
+    plan = mean.loop_theory() if theory else mean.tuned("katyusha", loop_surplus)
     length = round(plan.every)
     source = Rounds([katyusha.SNAPSHOT] + length * [katyusha.INNER])
     # An epoch of length + 1 events divides the errors by theta^length.
     rho = -math.expm1(-math.log(plan.theta) * length / (length + 1.0))
-    return prepare_method(mean, plan, source, rho, katyusha.run_katyusha, snapshot_moves=False)
+    return _method(mean, plan, source, rho, katyusha.run_katyusha)
 
 
-def theory(mean: MeanForm) -> KatyushaParameters:
-    """Allen-Zhu's constants at the paper's batch ``b = 1 + Delta tau``.
+class Refreshes(CoinRounds):
+    """Coins that begin with a snapshot: without one there is nothing to compare gradients with."""
 
-    ``mm = ceil(N / B)``, or ``2 N`` with the original constants where ``B = 1``.
-    """
-    batch = mean.paper_batch()
-    variance, lam, smoothness = mean.variance(batch), mean.lam, mean.smoothness
-    total = mean.total_batch(batch)
-    if total == 1:
-        every, tau2, bound = 2 * mean.n_samples, 0.5, variance
-        tau1 = min(math.sqrt(every * lam / (3.0 * variance)), 0.5)
-    else:
-        every, tau2 = -(-mean.n_samples // total), min(variance / (2.0 * smoothness), 0.5)
-        if smoothness <= variance * every:
-            tau1 = min(math.sqrt(8.0 * every * lam / (3.0 * variance)), 1.0) * tau2
-            bound = variance / (2.0 * tau2)
-        else:
-            tau1 = min(math.sqrt(2.0 * lam / (3.0 * smoothness)), 0.5 / every)
-            bound = smoothness
-    alpha = 1.0 / (3.0 * tau1 * bound)
-    rho = katyusha_parameters.loop_rate(tau1, tau2, 1.0 + alpha * lam, every)
-    return mean.plan(
-        NAME, "theory", batch, every, katyusha_parameters.Coupling(tau1, tau2, alpha, rho)
-    )
+    def draw(self, start: int, stop: int) -> Events:
+        """Rounds ``start`` to ``stop``."""
+        events = super().draw(start, stop)
+        if start == 0 < stop:
+            events.which[0] = katyusha.SNAPSHOT
+        return events
 
 
-def tuned(mean: MeanForm) -> KatyushaParameters:
-    """The best batch, length of an epoch and constants that theory allows."""
-    return mean.tuned(NAME, katyusha_parameters.loop_surplus)
+@base.register("l-katyusha", smooth=True, rules=("theory", "tuned"))
+def prepare_loopless(problem: Problem, setting: base.MethodSetting) -> base.Method:
+    """L-Katyusha with its coins and its clock."""
+    mean = MeanForm(problem, setting)
+    theory = setting.rule == "theory"
+    plan = mean.coin_theory() if theory else mean.tuned("l-katyusha", coin_surplus)
+    source, rho = Refreshes(plan.p, setting.seed, plan.name), 1.0 - 1.0 / plan.theta
+    return _method(mean, plan, source, rho, katyusha.run_l_katyusha, snapshot_moves=True)

@@ -13,15 +13,13 @@ what the age of the snapshot costs.
 
 from __future__ import annotations
 
-import functools
 import itertools
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator, eigsh
 
 from adfs.algorithms.base import MethodSetting, Vector
@@ -33,90 +31,35 @@ from adfs.schedule.rounds import Cost
 from adfs.theory.description import Description, Fact, SelfDescribing
 from adfs.threads import one_blas_thread
 
+Surplus = Callable[[Vector, Vector], Vector]  # Q of rho and the rounds between snapshots
 GRID = 80  # values tried of the batch and of the rounds between snapshots
 
 
-@dataclass(frozen=True)
 class MeanForm:
-    """``P = (1 / N) sum_ij f_ij + lam / 2 |.|^2`` over the ``N`` live samples, and its clock.
+    """``P = (1 / N) sum_ij f_ij + lam / 2 |.|^2`` over the ``N`` live samples, and its clock."""
 
-    Examples
-    --------
-    >>> problem = Problem([(np.eye(2), [1, 0]), (2.0 * np.eye(2), [0, 1])], sigma=0.5)
-    >>> mean = MeanForm(problem, MethodSetting(tau=5.0))
-    >>> mean.n_samples, mean.lam, mean.smoothness  # (1 / 4 + 4 / 4) / 4
-    (4, 0.25, 0.3125)
-    >>> mean.variance(1)  # node 1 has the larger sum of L_ij: 2
-    0.5
-    """
-
-    problem: Problem
-    setting: MethodSetting
-    smoothness: float = field(init=False)  # ``L_f``: a sum over all nodes
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "smoothness", whole_smoothness(self.problem) / self.n_samples)
-
-    @property
-    def counts(self) -> NDArray[np.int64]:
-        """Live samples of each node."""
-        return self.problem.conditioning.live_counts
-
-    @property
-    def n_samples(self) -> int:
-        """``N``."""
-        return int(self.counts.sum())
-
-    @property
-    def lam(self) -> float:
-        """``sum_i sigma_i / N``."""
-        return self.problem.total_sigma / self.n_samples
+    def __init__(self, problem: Problem, setting: MethodSetting) -> None:
+        self.problem, self.setting, self.diameter = problem, setting, problem.topology.diameter
+        self.counts = problem.conditioning.live_counts
+        self.n_samples = int(self.counts.sum())
+        self.lam = problem.total_sigma / self.n_samples
+        self.smoothness = whole_smoothness(problem) / self.n_samples  # L_f
+        self.most = max(1, self.n_samples // self.total_batch(1))  # the largest b with B <= N
+        nominal = setting.delays.nominal(problem.topology.n_edges, problem.n_nodes)
+        tau, self._speed = np.split(nominal, [problem.topology.n_edges])
+        self._reduction_time = self.diameter * float(np.max(tau, initial=0.0))
 
     def variance(self, batch: Any) -> Any:
         """``V = max_i S_i / (N b)``, for one batch or an array of them."""
         return float(self.problem.conditioning.total_smoothness.max()) / (self.n_samples * batch)
 
-    @property
-    def diameter(self) -> int:
-        """Communication rounds of an all-reduce."""
-        return self.problem.topology.diameter
-
     def total_batch(self, batch: int) -> int:
         """``B = n b``; nodes without a live sample draw none."""
         return batch * int(np.count_nonzero(self.counts))
 
-    @property
-    def longest_batch(self) -> int:
-        """Largest ``b`` with ``B <= N``."""
-        return max(1, self.n_samples // self.total_batch(1))
-
     def paper_batch(self) -> int:
         """``b = 1 + Delta tau`` (Appendix E): as much time computing as communicating."""
-        return min(self.longest_batch, 1 + round(self.diameter * self.setting.tau))
-
-    @functools.cached_property
-    def _delays(self) -> tuple[Vector, float]:
-        """Time of a gradient at each node, and of an all-reduce over the slowest edges."""
-        n_edges = self.problem.topology.n_edges
-        nominal = self.setting.delays.nominal(n_edges, self.problem.n_nodes)
-        return nominal[n_edges:], self.diameter * float(np.max(nominal[:n_edges], initial=0.0))
-
-    def round_time(self, batch: Any) -> Any:
-        """Time of ``b`` gradients at the slowest node, then an all-reduce."""
-        speed, reduction = self._delays
-        return float(np.max(speed)) * batch + reduction
-
-    @property
-    def snapshot_time(self) -> float:
-        """Time of a full gradient, then an all-reduce."""
-        speed, reduction = self._delays
-        return float(np.max(speed * self.counts)) + reduction
-
-    def grid(self) -> tuple[Vector, Vector]:
-        """Batches, as a column, and numbers of rounds between snapshots, as a row, worth trying."""
-        batches = np.unique(np.geomspace(1.0, self.longest_batch, GRID).round())
-        most = 10.0 * (self.n_samples + np.sqrt(self.smoothness / self.lam))
-        return batches[:, None], np.unique(np.geomspace(1.0, most, GRID).round())[None, :]
+        return min(self.most, 1 + round(self.diameter * self.setting.tau))
 
     def costs(self, batch: int, snapshot_moves: bool) -> list[Cost]:
         """An inner round, and a snapshot with or without an inner round after it."""
@@ -126,10 +69,60 @@ class MeanForm:
 
     def time_per_efold(self, batch: Any, every: Any, rho: Any) -> Any:
         """Idealized time of a factor e, at ``rho`` a round and a snapshot ``every`` so many."""
-        epoch = self.snapshot_time + every * self.round_time(batch)
-        return epoch / (-every * np.log1p(-rho))
+        inner = float(np.max(self._speed)) * batch + self._reduction_time
+        snapshot = float(np.max(self._speed * self.counts)) + self._reduction_time
+        return (snapshot + every * inner) / (-every * np.log1p(-rho))
 
-    def plan(
+    def loop_theory(self) -> KatyushaParameters:
+        """Allen-Zhu's constants at the paper's batch ``b = 1 + Delta tau``.
+
+        ``mm = ceil(N / B)``, or ``2 N`` with the original constants where ``B = 1``.
+        """
+        batch = self.paper_batch()
+        variance, lam, smoothness = self.variance(batch), self.lam, self.smoothness
+        total = self.total_batch(batch)
+        if total == 1:
+            every, tau2, bound = 2 * self.n_samples, 0.5, variance
+            tau1 = min(math.sqrt(every * lam / (3.0 * variance)), 0.5)
+        else:
+            every, tau2 = -(-self.n_samples // total), min(variance / (2.0 * smoothness), 0.5)
+            if smoothness <= variance * every:
+                tau1 = min(math.sqrt(8.0 * every * lam / (3.0 * variance)), 1.0) * tau2
+                bound = variance / (2.0 * tau2)
+            else:
+                tau1 = min(math.sqrt(2.0 * lam / (3.0 * smoothness)), 0.5 / every)
+                bound = smoothness
+        alpha = 1.0 / (3.0 * tau1 * bound)
+        rho = loop_rate(tau1, tau2, 1.0 + alpha * lam, every)
+        return self._plan("katyusha", "theory", batch, every, Coupling(tau1, tau2, alpha, rho))
+
+    def coin_theory(self) -> KatyushaParameters:
+        """The constants of the authors' code at the paper's batch; ``p = B / N``."""
+        batch = self.paper_batch()
+        variance, lam, smoothness = self.variance(batch), self.lam, self.smoothness
+        p = min(1.0, self.total_batch(batch) / self.n_samples)
+        larger = max(smoothness, variance)
+        tau2 = variance / (2.0 * larger)
+        if smoothness <= variance / p:
+            tau1 = min(1.0, math.sqrt(lam / (variance * p))) * tau2
+        else:
+            tau1 = min(math.sqrt(lam / smoothness), 0.5 * p)
+        alpha = 1.0 / (tau1 * (smoothness + 2.0 * larger))
+        rho = coin_rate(tau1, tau2, 1.0 + alpha * lam, p)
+        return self._plan("l-katyusha", "theory", batch, 1.0 / p, Coupling(tau1, tau2, alpha, rho))
+
+    def tuned(self, name: str, surplus: Surplus) -> KatyushaParameters:
+        """Batch, rounds between snapshots and constants of the least proven time per factor e."""
+        batches = np.unique(np.geomspace(1.0, self.most, GRID).round())[:, None]
+        longest = 10.0 * (self.n_samples + np.sqrt(self.smoothness / self.lam))
+        every = np.unique(np.geomspace(1.0, longest, GRID).round())[None, :]
+        found = fastest(self.lam, self.smoothness, self.variance(batches), every, surplus)
+        best = np.argmin(self.time_per_efold(batches, every, found.rho))
+        row, column = np.unravel_index(best, found.rho.shape)
+        constants = Coupling(*(values[row, column] for values in found))
+        return self._plan(name, "tuned", int(batches[row, 0]), float(every[0, column]), constants)
+
+    def _plan(
         self, name: str, rule: str, batch: int, every: float, constants: Coupling
     ) -> KatyushaParameters:
         """The choice of a rule, with the numbers it was made from."""
@@ -140,31 +133,10 @@ class MeanForm:
             time_per_efold=float(self.time_per_efold(batch, every, rho)),
         )  # fmt: skip
 
-    def tuned(self, name: str, surplus_of: Callable[[Vector], Surplus]) -> KatyushaParameters:
-        """Batch, rounds between snapshots and constants of the least proven time per factor e."""
-        batches, every = self.grid()
-        found = fastest(self.lam, self.smoothness, self.variance(batches), surplus_of(every))
-        best = np.argmin(self.time_per_efold(batches, every, found.rho))
-        row, column = np.unravel_index(best, found.rho.shape)
-        constants = Coupling(*(values[row, column] for values in found))
-        return self.plan(name, "tuned", int(batches[row, 0]), float(every[0, column]), constants)
-
 
 @dataclass(frozen=True)
 class KatyushaParameters(SelfDescribing):
-    """Everything chosen for a run of Katyusha or L-Katyusha; ``str`` explains each number.
-
-    Attributes
-    ----------
-    batch : int
-        ``b``, samples drawn by each node in a round.
-    every : float
-        Inner rounds between snapshots: a whole number, or ``1 / p`` on average.
-    theta : float
-        What a round divides the theorem's errors by.
-    time_per_efold : float
-        Idealized time in which theory's errors fall by a factor e.
-    """
+    """Everything chosen for a run of Katyusha or L-Katyusha; ``str`` explains each number."""
 
     name: str
     rule: str
@@ -185,13 +157,7 @@ class KatyushaParameters(SelfDescribing):
         """Probability of a snapshot, of L-Katyusha."""
         return 1.0 / self.every
 
-    @property
-    def growth(self) -> float:
-        """``1 + alpha lam``."""
-        return 1.0 + self.alpha * self.lam
-
     def description(self) -> Description:
-        """Every number, and what it is."""
         facts = [
             Fact("b", self.batch, "samples per node and round; theory 1 + diameter * tau"),
             Fact("B", self.total_batch, "samples per round: b times the nodes that have any"),
@@ -224,23 +190,21 @@ def _lanczos(problem: Problem) -> float:
 
     Every product is a sum over all nodes, so all processes take the same steps.
     """
-    rows = slice_rows(problem.rows, problem.n_features, 0, problem.n_rows)
+    size, network = problem.n_features, problem.network
+    rows = slice_rows(problem.rows, size, 0, problem.n_rows)
     curvature, cuts = problem.loss.max_curvature * problem.weights, problem.offsets
 
     def product(v: Vector) -> Vector:
         scaled = curvature * (rows @ v.ravel())
         parts = (rows[a:b].T @ scaled[a:b] for a, b in itertools.pairwise(cuts))
-        return problem.network.sum_rows(parts, problem.n_features)
+        return network.sum_rows(parts, size)
 
-    size = problem.n_features
     operator = LinearOperator((size, size), matvec=product, dtype=float)
     start = generator(0, "lanczos").standard_normal(size)
     values, vectors = eigsh(operator, k=1, which="LA", v0=start, tol=1e-6)
     residual = product(vectors[:, 0]) - values[0] * vectors[:, 0]
     return float(values[0] + np.linalg.norm(residual))
 
-
-Surplus = Callable[[Vector], Vector]
 
 BISECTIONS = 100
 FASTEST = 0.999  # no rho beyond: 1 / (1 - rho) must stay a number
@@ -256,22 +220,21 @@ class Coupling(NamedTuple):
     rho: Any
 
 
-def loop_surplus(length: Vector) -> Surplus:
-    """``Q = (1 - rho)^(1 - length) - 1``: a snapshot every ``length`` rounds (Katyusha)."""
-    return lambda rho: np.expm1(np.minimum(-(length - 1.0) * np.log1p(-rho), LARGEST_POWER))
+def loop_surplus(rho: Vector, every: Vector) -> Vector:
+    """``Q = (1 - rho)^(1 - every) - 1``: a snapshot every so many rounds (Katyusha)."""
+    return np.expm1(np.minimum(-(every - 1.0) * np.log1p(-rho), LARGEST_POWER))
 
 
-def coin_surplus(p: Vector) -> Surplus:
+def coin_surplus(rho: Vector, every: Vector) -> Vector:
     """``Q = rho (1 - p) / (p - rho)``: a snapshot with probability ``p`` (L-Katyusha)."""
-
-    def surplus(rho: Vector) -> Vector:
-        room = np.where(rho < p, p - rho, math.exp(-LARGEST_POWER))
-        return rho * (1.0 - p) / room + np.where(rho < p, 0.0, math.exp(LARGEST_POWER))
-
-    return surplus
+    p = 1.0 / every
+    room = np.where(rho < p, p - rho, math.exp(-LARGEST_POWER))
+    return rho * (1.0 - p) / room + np.where(rho < p, 0.0, math.exp(LARGEST_POWER))
 
 
-def fastest(lam: float, smoothness: float, variance: Vector, surplus: Surplus) -> Coupling:
+def fastest(
+    lam: float, smoothness: float, variance: Vector, every: Vector, surplus: Surplus
+) -> Coupling:
     """The constants of the largest proven ``rho``, for arrays of ``V`` and of snapshot rates.
 
     With both conditions tight, ``rho`` is proven if ``tau2`` exists with
@@ -280,25 +243,23 @@ def fastest(lam: float, smoothness: float, variance: Vector, surplus: Surplus) -
 
     The left side is least at ``tau2^2 = rho V / (L_f Q)`` and grows with ``rho``: bisection.
     """
-    shape = np.broadcast_shapes(np.shape(variance), np.shape(surplus(np.zeros(1))))
+
+    def tightest(rho: Vector) -> tuple[Vector, Vector]:
+        """``tau1`` and ``tau2`` with ``tau1 = rho + tau2 Q`` and ``tau1 + tau2 <= 1``."""
+        q = surplus(rho, every)
+        best = np.sqrt(rho * variance / (smoothness * np.maximum(q, math.exp(-LARGEST_POWER))))
+        tau2 = np.minimum(best, (1.0 - rho) / (1.0 + q))
+        return rho + tau2 * q, tau2
+
+    shape = np.broadcast_shapes(np.shape(variance), np.shape(every))
     low, high = np.zeros(shape), np.full(shape, FASTEST)
     for _ in range(BISECTIONS):
         middle = 0.5 * (low + high)
-        tau1, tau2 = _tightest(middle, smoothness, variance, surplus)
+        tau1, tau2 = tightest(middle)
         proven = middle / (1.0 - middle) * tau1 * (smoothness + variance / tau2) <= lam
         low, high = np.where(proven, middle, low), np.where(proven, high, middle)
-    tau1, tau2 = _tightest(low, smoothness, variance, surplus)
+    tau1, tau2 = tightest(low)
     return Coupling(tau1, tau2, 1.0 / (tau1 * (smoothness + variance / tau2)), low)
-
-
-def _tightest(
-    rho: Vector, smoothness: float, variance: Vector, surplus: Surplus
-) -> tuple[Vector, Vector]:
-    """``tau1`` and ``tau2`` with ``tau1 = rho + tau2 Q`` and ``tau1 + tau2 <= 1``."""
-    q = surplus(rho)
-    best = np.sqrt(rho * variance / (smoothness * np.maximum(q, math.exp(-LARGEST_POWER))))
-    tau2 = np.minimum(best, (1.0 - rho) / (1.0 + q))
-    return rho + tau2 * q, tau2
 
 
 def loop_rate(tau1: float, tau2: float, growth: float, length: int) -> float:

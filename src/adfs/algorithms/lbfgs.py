@@ -17,19 +17,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from adfs.algorithms import all_reduce
-from adfs.algorithms.base import (
-    Arrays,
-    Method,
-    MethodSetting,
-    Named,
-    Vector,
-    method_in_rounds,
-    register,
-    require_smooth,
-    rule_of,
-)
-from adfs.algorithms.descent import Descent, DescentState, along, shortened
+from adfs.algorithms import base
+from adfs.algorithms.base import Vector
+from adfs.algorithms.descent import Descent, DescentState, shortened
 from adfs.problem.finite_sum import Problem
 from adfs.schedule.rounds import Cost
 from adfs.theory.description import Description, Fact, SelfDescribing
@@ -54,16 +44,15 @@ class LbfgsParameters(SelfDescribing):
         return min(0.5, 4.0 * math.sqrt(self.sigma / self.smoothness))
 
     def description(self) -> Description:
-        """Every number, and what it is."""
+        curvature = "sum_i (sigma_i + lambda_max(B_i)); the first step is 1 / L"
         rate = "4 sqrt(sigma / L), at most 1/2; only sets the default iteration limit"
         facts = [
             Fact("memory", self.memory, "pairs (s, y) kept"),
-            Fact("L", self.smoothness,
-                 "sum_i (sigma_i + lambda_max(B_i)); the first step is 1 / L"),
+            Fact("L", self.smoothness, curvature),
             Fact("sigma", self.sigma, "sum_i sigma_i"),
             Fact("rounds", self.rounds, "of communication per evaluation: the diameter"),
             Fact("rho", self.rho, rate),
-        ]  # fmt: skip
+        ]
         return Description("L-BFGS over an all-reduce", facts)
 
 
@@ -78,23 +67,21 @@ class LbfgsState(DescentState):
 class Lbfgs(Descent[LbfgsState]):
     """L-BFGS on the sum of all nodes, one evaluation per event."""
 
-    def __init__(self, problem: Problem, parameters: LbfgsParameters) -> None:
-        super().__init__(problem, parameters, all_reduce.gradient_numbers(problem.n_features))
-
-    def init(self, theta: Vector | None = None) -> LbfgsState:
-        """Nothing evaluated yet: the first point is taken whatever its value."""
-        zero = np.zeros(self.problem.n_features)
-        start = zero.copy() if theta is None else theta.copy()
-        return LbfgsState(start, start.copy(), np.inf, zero, zero)
+    new_state = LbfgsState
+    numbers = ("objective", "slope", "size")
 
     def _evaluate(self, state: LbfgsState) -> None:
         objective, gradient = self.problem.objective_and_gradient(state.trial)
-        slope = along(state.direction, gradient)
+        slope = float(state.direction @ gradient)
         if self._is_good(state, state.size, objective, slope):
             if np.isfinite(state.objective):
                 self._remember(state, gradient)
             state.theta, state.objective, state.gradient = state.trial, objective, gradient
-            self._turn(state)
+            # Of full length; without pairs the direction of the gradient, 1 / L long.
+            state.direction, state.size = -two_loops(gradient, state.pairs), 1.0
+            if not state.pairs:
+                state.direction = state.direction / self.parameters.smoothness
+            state.slope = float(state.direction @ gradient)
         else:
             state.size = shortened(state.size, state.slope, slope)
         state.trial = state.theta + state.size * state.direction
@@ -106,23 +93,14 @@ class Lbfgs(Descent[LbfgsState]):
         if moved and s @ y >= 0.5 * self.parameters.sigma * (s @ s):
             state.pairs = [*state.pairs, (s, y)][-self.parameters.memory :]
 
-    def _turn(self, state: LbfgsState) -> None:
-        """The next direction, of full length; without pairs that of the gradient, 1 / L long."""
-        state.direction, state.size = -two_loops(state.gradient, state.pairs), 1.0
-        if not state.pairs:
-            state.direction = state.direction / self.parameters.smoothness
-        state.slope = along(state.direction, state.gradient)
-
-    def arrays(self, state: LbfgsState) -> Arrays:
+    def arrays(self, state: LbfgsState) -> base.Arrays:
         """Everything is shared."""
         pairs = np.array(state.pairs).reshape(len(state.pairs), 2, self.problem.n_features)
-        numbers = np.array([state.objective, state.slope, state.size])
-        return Arrays({}, {}, {**state.vectors(), "pairs": pairs, "numbers": numbers})
+        return base.Arrays({}, {}, super().arrays(state).shared | {"pairs": pairs})
 
-    def restore(self, state: LbfgsState, shared: Named) -> None:
+    def restore(self, state: LbfgsState, shared: base.Named) -> None:
         """The point taken last, the step tried from it, the pairs behind it."""
-        state.take_vectors(shared)
-        state.objective, state.slope, state.size = shared["numbers"].tolist()
+        super().restore(state, shared)
         state.pairs = [(s, y) for s, y in shared["pairs"]]
 
 
@@ -141,32 +119,14 @@ def two_loops(gradient: Vector, pairs: list[tuple[Vector, Vector]]) -> Vector:
     return r
 
 
-@register("lbfgs")
-def prepare(problem: Problem, setting: MethodSetting) -> Method:
-    """L-BFGS with its clock: an evaluation is m_i gradients, then an all-reduce of a vector.
-
-    Examples
-    --------
-    >>> problem = Problem([(np.eye(2), [1, 0]), (np.eye(2), [1, 0])])
-    >>> method = prepare(problem, MethodSetting())
-    >>> state = method.algorithm.step(method.algorithm.init(), method.source.draw(0, 9))
-    >>> bool(np.abs(method.algorithm.output(state) - problem.optimum().theta).max() < 1e-6)
-    True
-    >>> print(method.parameters)
-    L-BFGS over an all-reduce
-      memory    20           pairs (s, y) kept
-      L         2.5          sum_i (sigma_i + lambda_max(B_i)); the first step is 1 / L
-      sigma     2            sum_i sigma_i
-      rounds    1            of communication per evaluation: the diameter
-      rho       0.5          4 sqrt(sigma / L), at most 1/2; only sets the default iteration limit
-    """
-    require_smooth("lbfgs", problem)
-    rule_of("lbfgs", setting, ("theory", "tuned"))
+@base.register("lbfgs", smooth=True, rules=("theory", "tuned"))
+def prepare(problem: Problem, setting: base.MethodSetting) -> base.Method:
+    """L-BFGS with its clock: an evaluation is m_i gradients, then an all-reduce of a vector."""
     smoothness = problem.total_sigma + float(problem.conditioning.batch_smoothness().sum())
-    rounds = all_reduce.vector_rounds(problem.topology)
-    parameters = LbfgsParameters(MEMORY, smoothness, problem.total_sigma, rounds)
-    return method_in_rounds(
-        problem, setting, Lbfgs(problem, parameters), parameters,
-        Cost(problem.sizes.astype(np.float64), rounds),
-        block=BLOCK, shortest=1, work=problem.n_samples,
+    rounds = problem.topology.diameter
+    chosen = LbfgsParameters(MEMORY, smoothness, problem.total_sigma, rounds)
+    algorithm = Lbfgs(problem, chosen, problem.n_features + 1)
+    cost = Cost(problem.sizes.astype(np.float64), rounds)
+    return base.method_in_rounds(
+        algorithm, setting, [cost], block=BLOCK, shortest=1, work=problem.n_samples
     )  # fmt: skip

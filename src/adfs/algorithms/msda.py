@@ -40,35 +40,186 @@ so that a reading costs nothing; before the first one it is the model started fr
 """
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from adfs.algorithms.base import (
-    Algorithm,
-    Arrays,
-    Counts,
-    Matrix,
-    Method,
-    MethodSetting,
-    Vector,
-    method_in_rounds,
-    register,
-    require_smooth,
-    rule_of,
-)
-from adfs.algorithms.dual_gradient import DualGradients
+from adfs.algorithms import base
+from adfs.algorithms.base import Matrix, Vector
+from adfs.algorithms.dual_gradient import ROWS_AT_ONCE, DualGradients
+from adfs.graphs.topology import Topology
 from adfs.kernels import gossip
 from adfs.kernels.dual_gradient import Memory
 from adfs.problem.finite_sum import Problem
 from adfs.schedule.events import Events
 from adfs.schedule.rounds import Cost
-from adfs.theory.gossip_parameters import GossipParameters, choose
+from adfs.theory.description import Description, Fact, SelfDescribing
+from adfs.theory.parameters import LARGEST_RHO
+from adfs.theory.sigma_a import ROUNDING, SAFETY
 from adfs.threads import one_blas_thread
 
-RULES = ("theory", "tuned")
-ROWS_AT_ONCE = 5_000_000  # rows of dual gradients between two checks of limits: below a second
+DENSE_LIMIT = 1500  # nodes up to which all eigenvectors are taken; beyond, bounds serve
+EIGENVALUES = 40_000_000  # n^3 times the numbers of rounds tried: about two seconds
+NOTHING_LEFT = 1e-4  # of c: more rounds than that would gain nothing
+
+
+@dataclass(frozen=True, eq=False)
+class GossipParameters(SelfDescribing):
+    """Gossip matrix, step and momentum of MSDA on one problem."""
+
+    rule: str
+    graph: str
+    kappa: float  # condition number of the nodes' functions
+    low: float  # the positive eigenvalues of S^{-1/2} Lap S^{-1/2} are between low and high
+    high: float
+    inverse_scale: Vector  # 1 / s_i, one per node
+    rounds: int  # K, rounds of gossip per iteration
+    smoothness: float  # L of the dual problem, or a bound
+    convexity: float  # mu of the dual problem, or a bound
+    time_per_efold: float  # predicted: idealized time in which the proven error shrinks by e
+
+    @property
+    def rho(self) -> float:
+        """``sqrt(mu / L)``: the dual error falls by ``1 - rho`` per iteration."""
+        return min(LARGEST_RHO, math.sqrt(self.convexity / self.smoothness))
+
+    @property
+    def eta(self) -> float:
+        return 1.0 / self.smoothness
+
+    @property
+    def momentum(self) -> float:
+        return (1.0 - self.rho) / (1.0 + self.rho)
+
+    @property
+    def gamma(self) -> float:
+        """Inverse condition number of the gossip before the polynomial."""
+        return self.low / self.high
+
+    def description(self) -> Description:
+        facts = [
+            Fact("kappa", self.kappa, "condition number of the nodes' functions"),
+            Fact("gamma", self.gamma, "least over largest eigenvalue of the gossip matrix"),
+            Fact("K", self.rounds, "rounds of gossip per iteration"),
+            Fact("L", self.smoothness, "smoothness of the dual, lambda_max(G / sigma)"),
+            Fact("mu", self.convexity, "strong convexity of the dual, lambda_min(G / M)"),
+            Fact("eta", self.eta, "step, 1 / L"),
+            Fact("momentum", self.momentum, "(1 - rho) / (1 + rho)"),
+            Fact("rho", self.rho, "rate, sqrt(mu / L)"),
+            Fact("time", self.time_per_efold, "idealized, per factor e: (max m_i + K tau) / rho"),
+        ]
+        return Description(f"Dual acceleration with gossip ({self.rule}) on {self.graph}", facts)
+
+
+def choose(
+    problem: Problem, rule: str, rounds: int | None, pass_time: float, tau: float
+) -> GossipParameters:
+    """Parameters by ``rule``; ``rounds`` fixes K, which is the rule's otherwise.
+
+    ``pass_time`` is the slowest node's pass, ``tau`` the slowest message.
+    """
+    sigma, graph = problem.sigma, problem.topology
+    smooth = sigma + problem.conditioning.batch_smoothness()
+    if problem.n_nodes == 1:
+        kappa = float(smooth[0] / sigma[0])
+        return GossipParameters(
+            rule, graph.name, kappa, 1.0, 1.0, 1.0 / sigma, 0, 1.0, 1.0, pass_time
+        )
+    if rule == "theory" or problem.n_nodes > DENSE_LIMIT:
+        return _bounded(rule, graph, sigma, smooth, rounds, pass_time, tau)
+    options: list[GossipParameters] = []
+    for scale in [np.ones(len(sigma))] + [sigma] * bool(np.ptp(sigma)):
+        options += _Basis(graph, scale).options(sigma, smooth, rounds, pass_time, tau)
+    return min(options, key=lambda option: option.time_per_efold)
+
+
+def theory_rounds(graph: Topology) -> int:
+    """``K = max(1, floor(1 / sqrt gamma))``."""
+    return max(1, math.floor(1.0 / math.sqrt(graph.spectrum.gamma) + 1e-9))
+
+
+def _bounded(
+    rule: str, graph: Topology, sigma: Vector, smooth: Vector, rounds: int | None,
+    pass_time: float, tau: float,
+) -> GossipParameters:  # fmt: skip
+    """``S = I`` and the text's bounds on ``L`` and ``mu``."""
+    low, high = graph.spectrum.lambda_min, graph.spectrum.lambda_max
+    best = theory_rounds(graph) if rule == "theory" else best_rounds(low, high, pass_time, tau)
+    k = rounds or best
+    alpha, beta = float(np.min(sigma)), float(np.max(smooth))
+    least, most = gossip.interval(low, high, k)  # type: ignore[no-untyped-call]
+    time = (pass_time + k * tau) / math.sqrt(least / most * alpha / beta)
+    return GossipParameters(
+        rule, graph.name, beta / alpha, low, high, np.ones(len(sigma)), k, most / alpha,
+        least / beta, time,
+    )  # fmt: skip
+
+
+class _Basis:
+    """Eigenvectors of ``S^{-1/2} Lap S^{-1/2}``, in which every ``P_K`` is diagonal."""
+
+    def __init__(self, graph: Topology, scale: Vector) -> None:
+        self.graph, self.root = graph, np.sqrt(scale)
+        with one_blas_thread():
+            matrix = graph.laplacian().toarray() / np.outer(self.root, self.root)
+            self.values, self.vectors = np.linalg.eigh(matrix)
+        self.low, self.high = float(self.values[1]), float(self.values[-1])
+
+    def options(
+        self, sigma: Vector, smooth: Vector, rounds: int | None, pass_time: float, tau: float
+    ) -> Iterator[GossipParameters]:
+        """Parameters with exact ``L`` and ``mu``, for each K worth trying."""
+        kappa = float(np.max(smooth / sigma))
+        for k in [rounds] if rounds else self._worth_trying(pass_time, tau):
+            large, small = self.constants(sigma, smooth, k)
+            time = (pass_time + k * tau) / math.sqrt(small / large)
+            yield GossipParameters(
+                "tuned", self.graph.name, kappa, self.low, self.high, 1.0 / self.root**2, k,
+                large, small, time,
+            )  # fmt: skip
+
+    def _worth_trying(self, pass_time: float, tau: float) -> list[int]:
+        """Numbers of rounds up to the bounds' best: all in small graphs, fewer in large ones.
+
+        Exact constants asked for no more gossip than the bounds in every case tried (six graphs,
+        two losses); that is not proven, and a larger K would only be missed, never wrong.
+        """
+        most = best_rounds(self.low, self.high, pass_time, tau)
+        count = max(4, EIGENVALUES // self.graph.n_nodes**3)
+        tried = np.arange(1, most + 1) if most <= count else np.geomspace(1.0, most, count).round()
+        return sorted({theory_rounds(self.graph), *(int(k) for k in tried)})
+
+    def constants(self, sigma: Vector, smooth: Vector, rounds: int) -> tuple[float, float]:
+        """``L`` and ``mu`` of K rounds; rounding may only make them worse."""
+        weights = gossip.chebyshev_weights(self.low, self.high, rounds)  # type: ignore[no-untyped-call]
+        p = gossip.polynomial(weights, self.values)  # type: ignore[no-untyped-call]
+        p[0] = 0.0
+        half = self.root[:, None] * self.vectors
+        with one_blas_thread():
+            product = (half * p) @ half.T
+            # Roots before products: the square of a sigma of 1e160 overflows.
+            large = np.linalg.eigvalsh(product / np.outer(np.sqrt(sigma), np.sqrt(sigma)))
+            small = np.linalg.eigvalsh(product / np.outer(np.sqrt(smooth), np.sqrt(smooth)))
+        slack = ROUNDING * len(sigma)
+        least, _ = gossip.interval(self.low, self.high, rounds)  # type: ignore[no-untyped-call]
+        bound = least * float(np.min(self.root**2 / smooth))
+        convexity = float(small[1]) * SAFETY - slack * float(small[-1])
+        return float(large[-1]) / SAFETY, max(bound * SAFETY, convexity)
+
+
+def best_rounds(low: float, high: float, pass_time: float, tau: float) -> int:
+    """The K of least ``(pass_time + K tau) sqrt(lambda_max(P_K) / lambda_min(P_K))``.
+
+    That root is ``(1 + c) / (1 - c)`` with ``c = c1^K``; rounds beyond ``c = 1e-4`` are not tried.
+    """
+    root = math.sqrt(low / high)
+    decay = (1.0 - root) / (1.0 + root)
+    if decay <= NOTHING_LEFT:
+        return 1
+    c = decay ** np.arange(1, 2 + math.ceil(math.log(NOTHING_LEFT) / math.log(decay)))
+    times = (pass_time + np.arange(1, 1 + len(c)) * tau) * (1.0 + c) / (1.0 - c)
+    return 1 + int(np.argmin(times))
 
 
 @dataclass
@@ -81,15 +232,17 @@ class MsdaState:
     memory: Memory
 
 
-class Msda(Algorithm[MsdaState]):
+class Msda(base.RoundAlgorithm[MsdaState]):
     """Algorithm 2 of Scaman et al. on one problem with one choice of parameters."""
 
     def __init__(self, problem: Problem, parameters: GossipParameters) -> None:
-        self.problem, self.parameters = problem, parameters
-        self.dual_gradients = DualGradients(problem)
-        self._weights = parameters.weights
         n, d = len(problem.nodes), problem.n_features
-        self._nodes: NDArray[np.int64] = np.arange(n)
+        n_messages = 2 * parameters.rounds * problem.topology.n_edges
+        n_gradients = int(problem.conditioning.live_counts.sum())
+        price = base.Counts.of_vectors(d, n_grad=n_gradients, n_comm=n_messages)
+        super().__init__(problem, parameters, [price])
+        self.dual_gradients = DualGradients(problem)
+        self._weights = gossip.chebyshev_weights(parameters.low, parameters.high, parameters.rounds)  # type: ignore[no-untyped-call]
         self._inverse_scale = parameters.inverse_scale[problem.nodes]
         self._product, self._before = np.empty((2, n, d))
         self._message = np.empty((problem.network.n_rows, d))
@@ -104,18 +257,15 @@ class Msda(Algorithm[MsdaState]):
         return MsdaState(x, x.copy(), memory.theta.copy(), memory)
 
     def step(self, state: MsdaState, events: Events) -> MsdaState:
-        """Run the rounds, in place."""
+        chosen, nodes = self.parameters, np.arange(len(state.x))
+        eta, momentum = chosen.eta, chosen.momentum
         with one_blas_thread():
             for _ in range(len(events.which)):
-                self._round(state)
+                self.dual_gradients.solve(state.memory, nodes, state.x, state.theta)
+                moved = state.x - eta * self._gossip(state.theta)
+                state.x = moved + momentum * (moved - state.y)
+                state.y = moved
         return state
-
-    def _round(self, state: MsdaState) -> None:
-        chosen = self.parameters
-        self.dual_gradients.solve(state.memory, self._nodes, state.x, state.theta)
-        moved = state.x - chosen.eta * self._gossip(state.theta)
-        state.x = moved + chosen.momentum * (moved - state.y)
-        state.y = moved
 
     def _gossip(self, rows: Matrix) -> Matrix:
         """``G rows``, K rounds of messages."""
@@ -129,41 +279,33 @@ class Msda(Algorithm[MsdaState]):
         """``theta_i = grad f_i^*(x_i)`` of the last iteration."""
         return state.theta.copy()
 
-    def arrays(self, state: MsdaState) -> Arrays:
+    def arrays(self, state: MsdaState) -> base.Arrays:
         """Rows of nodes, and what the nodes remember."""
         remembered = {f"memory_{name}": each for name, each in state.memory._asdict().items()}
-        return Arrays({}, {"x": state.x, "y": state.y, "theta": state.theta, **remembered}, {})
-
-    def counts(self, events: Events) -> Counts:
-        """A round is every sample's gradient once, then K messages over each edge, both ways."""
-        rounds = len(events.which)
-        n_grad = rounds * int(self.problem.conditioning.live_counts.sum())
-        n_comm = rounds * 2 * self.parameters.rounds * self.problem.topology.n_edges
-        return Counts(n_grad=n_grad, n_comm=n_comm, bytes=8 * self.problem.n_features * n_comm)
+        return base.Arrays({}, {"x": state.x, "y": state.y, "theta": state.theta, **remembered}, {})
 
 
-@register("msda")
-def prepare(problem: Problem, setting: MethodSetting) -> Method:
-    """MSDA with its clock."""
-    return _prepare("msda", problem, setting, None)
-
-
-@register("ssda")
-def prepare_single(problem: Problem, setting: MethodSetting) -> Method:
-    """MSDA with one round of gossip per iteration."""
-    return _prepare("ssda", problem, setting, 1)
-
-
-def _prepare(name: str, problem: Problem, setting: MethodSetting, rounds: int | None) -> Method:
-    require_smooth(name, problem)
-    rule = rule_of(name, setting, RULES)
+def _prepare(
+    problem: Problem, setting: base.MethodSetting, rounds: int | None = None
+) -> base.Method:
     work = problem.conditioning.live_counts.astype(np.float64)
     nominal = setting.delays.nominal(problem.topology.n_edges, problem.n_nodes)
     tau, speed = np.split(nominal, [problem.topology.n_edges])
     pass_time, tau_time = float(np.max(speed * work)), float(np.max(tau, initial=0.0))
-    chosen = choose(problem, rule, rounds, pass_time, tau_time)
-    return method_in_rounds(
-        problem, setting, Msda(problem, chosen), chosen, Cost(work, chosen.rounds),
-        block=math.ceil(ROWS_AT_ONCE / problem.n_samples), shortest=1, work=problem.n_samples,
-        proven=True,
+    chosen = choose(problem, setting.rule, rounds, pass_time, tau_time)
+    return base.method_in_rounds(
+        Msda(problem, chosen), setting, [Cost(work, chosen.rounds)], shortest=1,
+        block=math.ceil(ROWS_AT_ONCE / problem.n_samples), work=problem.n_samples, proven=True,
     )  # fmt: skip
+
+
+@base.register("msda", smooth=True, rules=("theory", "tuned"))
+def prepare(problem: Problem, setting: base.MethodSetting) -> base.Method:
+    """MSDA with its clock."""
+    return _prepare(problem, setting)
+
+
+@base.register("ssda", smooth=True, rules=("theory", "tuned"))
+def prepare_single(problem: Problem, setting: base.MethodSetting) -> base.Method:
+    """MSDA with one round of gossip per iteration."""
+    return _prepare(problem, setting, rounds=1)

@@ -17,27 +17,17 @@ huber, sigma = 4e-4: more than 400 evaluations against 21).
 The factorisation of the d x d matrix is not charged: it does not grow with the samples.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve
 
-from adfs.algorithms import all_reduce
-from adfs.algorithms.base import (
-    Arrays,
-    Matrix,
-    Method,
-    MethodSetting,
-    Named,
-    Vector,
-    method_in_rounds,
-    register,
-    require_smooth,
-    rule_of,
-)
-from adfs.algorithms.descent import Descent, DescentState, along
+from adfs.algorithms import base
+from adfs.algorithms.base import Matrix, Vector
+from adfs.algorithms.descent import Descent, DescentState, matrix_rounds
 from adfs.errors import ParameterError
 from adfs.kernels.rows import CsrRows
 from adfs.problem.finite_sum import Problem
@@ -96,7 +86,6 @@ class NewtonParameters(SelfDescribing):
     numbers: int
 
     def description(self) -> Description:
-        """Every number, and what it is."""
         least, most = float(self.hessian_cost.min()), float(self.hessian_cost.max())
         part = f"a sample's part of the Hessian in proximal steps; least {least:.3g}"
         facts = [
@@ -121,6 +110,9 @@ class NewtonState(DescentState):
 class Newton(Descent[NewtonState]):
     """Newton's method on the sum of all nodes, one evaluation per event."""
 
+    new_state = NewtonState
+    numbers = ("objective", "slope", "damping", "trusted")
+
     def __init__(self, problem: Problem, parameters: NewtonParameters) -> None:
         super().__init__(problem, parameters, parameters.numbers)
         nothing, zero = slice(0, 0), np.zeros(problem.n_features)
@@ -128,38 +120,28 @@ class Newton(Descent[NewtonState]):
         # Loads the compiled kernels, which belongs to set-up.
         add_outer_products(problem, curvatures(problem, zero, nothing), nothing, zero[:, None])
 
-    def init(self, theta: Vector | None = None) -> NewtonState:
-        """Nothing evaluated yet: the first point is taken whatever its value."""
-        zero = np.zeros(self.problem.n_features)
-        start = zero if theta is None else theta.copy()
-        return NewtonState(start, start, np.inf, zero, zero)
-
     def _evaluate(self, state: NewtonState) -> None:
         objective, gradient = self.problem.objective_and_gradient(state.trial)
-        slope = along(state.direction, gradient)
-        if self._is_good(state, 1.0, objective, slope):
+        sigma = self.problem.total_sigma
+        if self._is_good(state, 1.0, objective, float(state.direction @ gradient)):
             state.trusted = bool(np.isfinite(state.objective)) and state.damping == 0.0
-            state.damping = self._less(state.damping)
+            state.damping = state.damping / LESS if state.damping / LESS >= sigma else 0.0
             state.theta, state.objective, state.gradient = state.trial, objective, gradient
             state.hessian = self._hessian(state.theta)
         else:
             state.trusted = False
-            state.damping = max(MORE * state.damping, self.problem.total_sigma)
-        state.direction = -_solve(state.hessian, state.damping, state.gradient)
-        state.slope = along(state.direction, state.gradient)
+            state.damping = max(MORE * state.damping, sigma)
+        damped = state.hessian + state.damping * np.eye(len(state.hessian))
+        state.direction = -cho_solve(cho_factor(damped, lower=True), state.gradient)
+        state.slope = float(state.direction @ state.gradient)
         state.trial = state.theta + state.direction
 
-    def _parts(self, theta: Vector) -> Iterator[Vector]:
-        """Each node's Hessian, what lies at and below the diagonal in one row."""
-        for node in self.problem.nodes.tolist():
-            rows = self.problem.node_rows(node)
-            part = np.zeros((self.problem.n_features, self.problem.n_features))
-            add_outer_products(self.problem, curvatures(self.problem, theta, rows), rows, part)
-            yield part[self._lower]
-
-    def _less(self, damping: float) -> float:
-        """Damping after a success: a quarter, and none at all once it is below sum sigma."""
-        return damping / LESS if damping / LESS >= self.problem.total_sigma else 0.0
+    def _node_hessian(self, theta: Vector, node: int) -> Vector:
+        """What lies at and below the diagonal, in one row."""
+        rows = self.problem.node_rows(node)
+        part = np.zeros((self.problem.n_features, self.problem.n_features))
+        add_outer_products(self.problem, curvatures(self.problem, theta, rows), rows, part)
+        return part[self._lower]
 
     def _hessian(self, theta: Vector) -> Matrix:
         """Sum of the nodes' Hessians, at and below the diagonal.
@@ -167,8 +149,9 @@ class Newton(Descent[NewtonState]):
         The diagonal gets, beside sigma, what a Cholesky factorisation may lose to rounding.
         """
         d = self.problem.n_features
+        parts = (self._node_hessian(theta, node) for node in self.problem.nodes.tolist())
         total = np.zeros((d, d))
-        total[self._lower] = self.problem.network.sum_rows(self._parts(theta), d * (d + 1) // 2)
+        total[self._lower] = self.problem.network.sum_rows(parts, d * (d + 1) // 2)
         diagonal = np.diag_indices_from(total)
         rounding = len(total) * EPSILON * float(np.max(total[diagonal]))
         total[diagonal] += self.problem.total_sigma + rounding
@@ -183,59 +166,26 @@ class Newton(Descent[NewtonState]):
         theta = state.trial if state.trusted else state.theta
         return np.tile(theta, (len(self.problem.nodes), 1))
 
-    def arrays(self, state: NewtonState) -> Arrays:
-        """Everything is shared; the Hessian is made again from ``theta``."""
-        numbers = [state.objective, state.slope, state.damping, float(state.trusted)]
-        return Arrays({}, {}, {**state.vectors(), "numbers": np.array(numbers)})
-
-    def restore(self, state: NewtonState, shared: Named) -> None:
-        """The point taken last with its derivatives, and the step tried from it."""
-        state.take_vectors(shared)
-        state.objective, state.slope, state.damping, trusted = shared["numbers"].tolist()
-        state.trusted = bool(trusted)
+    def restore(self, state: NewtonState, shared: base.Named) -> None:
+        """The point taken last and the step tried from it; the Hessian is made again."""
+        super().restore(state, shared)
         if np.isfinite(state.objective):  # something was evaluated
             with one_blas_thread():
                 state.hessian = self._hessian(state.theta)
 
 
-def _solve(hessian: Matrix, damping: float, gradient: Vector) -> Vector:
-    from scipy.linalg import cho_factor, cho_solve
-
-    damped = hessian + damping * np.eye(len(hessian))
-    return np.asarray(cho_solve(cho_factor(damped, lower=True), gradient))
-
-
-@register("newton")
-def prepare(problem: Problem, setting: MethodSetting) -> Method:
-    """Newton's method with its clock: m_i (1 + h) steps, then an all-reduce of a d x d matrix.
-
-    Examples
-    --------
-    >>> problem = Problem([(np.eye(2), [1, 0]), (np.eye(2), [1, 0])])
-    >>> method = prepare(problem, MethodSetting())
-    >>> state = method.algorithm.step(method.algorithm.init(), method.source.draw(0, 6))
-    >>> bool(np.abs(problem.gradient(method.algorithm.output(state)[0])).max() < 1e-12)
-    True
-    >>> print(method.parameters)
-    Newton's method over an all-reduce
-      d         2            features
-      h         0.0964199    a sample's part of the Hessian in proximal steps; least 0.0964
-      rounds    6            of communication per evaluation: 2 (diameter + d)
-      numbers   6            summed: d (d + 1) / 2 + d + 1
-      rho       0.1          heuristic: only sets the default iteration limit
-    """
-    require_smooth("newton", problem)
-    rule_of("newton", setting, ("theory", "tuned"))
-    if problem.n_features > MOST_FEATURES:
+@base.register("newton", smooth=True, rules=("theory", "tuned"))
+def prepare(problem: Problem, setting: base.MethodSetting) -> base.Method:
+    """Newton's method with its clock: m_i (1 + h) steps, then an all-reduce of a d x d matrix."""
+    d = problem.n_features
+    if d > MOST_FEATURES:
         raise ParameterError(
-            f"Algorithm 'newton' sums a d x d matrix and d={problem.n_features} is more than "
-            f"{MOST_FEATURES}; take lbfgs, which sums vectors."
+            f"Algorithm 'newton' sums a d x d matrix and d={d} is more than {MOST_FEATURES}; take "
+            "lbfgs, which sums vectors."
         )
-    h = hessian_cost(problem)
-    rounds = all_reduce.matrix_rounds(problem.topology, problem.n_features)
-    numbers = all_reduce.hessian_numbers(problem.n_features)
-    parameters = NewtonParameters(problem.n_features, h, rounds, numbers)
-    return method_in_rounds(
-        problem, setting, Newton(problem, parameters), parameters,
-        Cost(problem.sizes * (1.0 + h), rounds), block=BLOCK, shortest=1, work=problem.n_samples,
+    h, rounds = hessian_cost(problem), matrix_rounds(problem.topology, d)
+    algorithm = Newton(problem, NewtonParameters(d, h, rounds, d * (d + 1) // 2 + d + 1))
+    cost = Cost(problem.sizes * (1.0 + h), rounds)
+    return base.method_in_rounds(
+        algorithm, setting, [cost], block=BLOCK, shortest=1, work=problem.n_samples
     )  # fmt: skip

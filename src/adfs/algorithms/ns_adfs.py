@@ -20,27 +20,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from adfs.algorithms.base import (
-    Algorithm,
-    Arrays,
-    Counts,
-    Matrix,
-    Method,
-    MethodSetting,
-    Named,
-    Queued,
-    Vector,
-    block_and_beat,
-    exchange_counts,
-    parameters_of,
-    register,
-    require_non_smooth,
-    source_of,
-    ticks_of,
-)
-from adfs.algorithms.dual_start import dual_start
+from adfs.algorithms import base
+from adfs.algorithms.base import Matrix, Vector
+from adfs.algorithms.pairwise import Pairwise, dual_start, pairwise_method, parameters_of
 from adfs.kernels import non_smooth, queues, rank_nodes
-from adfs.kernels.edge import LINE
 from adfs.kernels.memory import aligned_zeros
 from adfs.kernels.poisson import TICKS
 from adfs.problem.finite_sum import Problem
@@ -51,8 +34,6 @@ THEOREM = (
     "Theorem 4 bounds the mean of the dual gap by C / A_t with A_t ≥ t² / (4 S²): "
     "the exponent is −2 or better once t is large."
 )
-
-
 USUAL_TOL = 1e-6  # to which the method's rho is the mean rate of Theorem 4
 
 
@@ -65,15 +46,13 @@ class NsAdfsState:
     pairs: Matrix
 
 
-class NsAdfs(Algorithm[NsAdfsState]):
+class NsAdfs(Pairwise[NsAdfsState]):
     """Algorithm 3 on one problem with one choice of parameters, or its continuized form."""
 
     def __init__(
         self, problem: Problem, parameters: NonSmoothParameters, schedule: str = "shared"
     ) -> None:
-        require_non_smooth("ns-adfs", problem)
-        self.problem, self.parameters = problem, parameters
-        self.continuized = schedule == "poisson"
+        super().__init__(problem, parameters, schedule)
         self.constants = non_smooth.ConvexConstants(
             edges=problem.network.ends,
             edge_eta=parameters.edge_eta,
@@ -85,35 +64,22 @@ class NsAdfs(Algorithm[NsAdfsState]):
             first_root=math.sqrt(parameters.start),
             root_per_tick=0.5 / math.sqrt(parameters.smoothness) / TICKS,
         )
-        self._messages = np.empty((2, problem.n_features))
 
     def init(self, theta: Vector | None = None) -> NsAdfsState:
         """``x_0 = v_0 = 0``; from a model, a dual point that belongs to it instead."""
-        problem = self.problem
-        state = NsAdfsState(
-            self.parameters.start,
-            self._lines(),
-            aligned_zeros(len(problem.nodes), 2 * problem.n_features),
-        )
+        problem, chosen, sizes = self.problem, self.parameters, np.diff(self.problem.offsets)
+        lines = base.sample_lines(problem, non_smooth)
+        pairs = aligned_zeros(len(problem.nodes), 2 * problem.n_features)
+        lines[:, non_smooth.PUSH] = np.repeat(1.0 / chosen.p_sample[problem.nodes], sizes)
+        mu2 = np.repeat(chosen.mu2[problem.nodes], sizes)
+        lines[:, non_smooth.ETA] = lines[:, non_smooth.PUSH] * mu2
         if theta is not None:
-            _, state.lines[:, non_smooth.VALUE], state.pairs[:, ::2] = dual_start(problem, theta)
-        return state
-
-    def _lines(self) -> Matrix:
-        problem, chosen = self.problem, self.parameters
-        lines, sizes = aligned_zeros(problem.n_rows, LINE), np.diff(problem.offsets)
-        lines[:, non_smooth.NORM2] = problem.squared_norms
-        lines[:, non_smooth.LABEL] = problem.labels
-        lines[:, non_smooth.WEIGHT] = problem.weights
-        per_sample = np.repeat(1.0 / chosen.p_sample[problem.nodes], sizes)
-        lines[:, non_smooth.PUSH] = per_sample
-        lines[:, non_smooth.ETA] = per_sample * np.repeat(chosen.mu2[problem.nodes], sizes)
-        return lines
+            _, lines[:, non_smooth.VALUE], pairs[:, ::2] = dual_start(problem, theta)
+        return NsAdfsState(chosen.start, lines, pairs)
 
     def step(self, state: NsAdfsState, events: Events) -> NsAdfsState:
-        """Run the events, in place."""
         state.growth = non_smooth.run_events(
-            state.growth, ticks_of(events, self.continuized), events.which, events.sample,
+            state.growth, self.ticks_of(events), events.which, events.sample,
             self.problem.rows, state.lines, state.pairs, self.constants, self._messages,
         )  # fmt: skip
         if self.continuized:
@@ -130,10 +96,6 @@ class NsAdfs(Algorithm[NsAdfsState]):
         v = state.lines[:, non_smooth.VALUE].copy()
         return v + state.lines[:, non_smooth.LAG] / state.growth, v
 
-    def output(self, state: NsAdfsState) -> Matrix:
-        """``theta_i = x_t^(i) / sigma_i``."""
-        return self.nodes(state)[0] / self.problem.own_sigma[:, None]
-
     def second_output(self, state: NsAdfsState) -> Matrix:
         """``v_t^(i) / sigma_i``, whose mean is the model built from the certificate's duals."""
         return self.nodes(state)[1] / self.problem.own_sigma[:, None]
@@ -142,23 +104,16 @@ class NsAdfs(Algorithm[NsAdfsState]):
         """Virtual coefficients of ``v_t``: the dual point of the certificate."""
         return state.lines[self.problem.node_rows(node), non_smooth.VALUE].copy()
 
-    def arrays(self, state: NsAdfsState) -> Arrays:
+    def arrays(self, state: NsAdfsState) -> base.Arrays:
         """The samples' changing columns, the centres, and ``A_t``."""
-        return Arrays(
-            samples={"lines": state.lines[:, : non_smooth.LAG + 1]},
-            nodes={"pairs": state.pairs},
-            shared={"growth": np.array([state.growth])},
-        )
+        samples = {"lines": state.lines[:, : non_smooth.LAG + 1]}
+        return base.Arrays(samples, {"pairs": state.pairs}, {"growth": np.array([state.growth])})
 
-    def restore(self, state: NsAdfsState, shared: Named) -> None:
-        """``A_t``."""
-        state.growth = float(shared["growth"][0])
-
-    def queued(self, state: NsAdfsState) -> Queued:
+    def queued(self, state: NsAdfsState) -> base.Queued:
         """The same arithmetic for events in queues of nodes (`adfs.kernels.rank_nodes`)."""
         c = self.constants
         sequence = queues.Sequence(c.smoothness, c.first_root, c.root_per_tick)
-        return Queued(rank_nodes.NonSmoothArithmetic(state.lines, state.pairs, c), sequence)
+        return base.Queued(rank_nodes.NonSmoothArithmetic(state.lines, state.pairs, c), sequence)
 
     def pass_time(self, state: NsAdfsState, events: Events) -> tuple[Vector, Vector]:
         """Move ``A_t`` to the end of a block of which only own events are executed.
@@ -176,22 +131,15 @@ class NsAdfs(Algorithm[NsAdfsState]):
             )  # fmt: skip
         return a, total
 
-    def counts(self, events: Events) -> Counts:
-        """An exchange is two messages of d numbers."""
-        return exchange_counts(events, len(self.constants.edges), self.problem.n_features)
 
-
-@register("ns-adfs", poisson=True)
-def prepare(problem: Problem, setting: MethodSetting) -> Method:
+@base.register("ns-adfs", poisson=True, smooth=False)
+def prepare(problem: Problem, setting: base.MethodSetting) -> base.Method:
     """Algorithm 3 with its schedule and its clock."""
-    require_non_smooth("ns-adfs", problem)
     chosen = parameters_of("ns-adfs", NonSmoothParameters, problem, setting)
-    clock = chosen.make_clock(setting.delays, setting.clock)
-    block, beat = block_and_beat(problem, chosen.p_comm)
     first = max(sys.float_info.min, problem.objective(np.zeros(problem.n_features)))
     needed = functools.partial(chosen.iterations_to, first=first)
-    return Method(
-        NsAdfs(problem, chosen, setting.schedule), source_of(chosen, setting, problem.network),
-        clock, math.log(1.0 / USUAL_TOL) / needed(USUAL_TOL), chosen, block=block, beat=beat,
+    rho = math.log(1.0 / USUAL_TOL) / needed(USUAL_TOL)
+    return pairwise_method(
+        NsAdfs(problem, chosen, setting.schedule), setting, rho,
         shortest=max(2_000, problem.n_samples), theorem=THEOREM, needed=needed,
     )  # fmt: skip

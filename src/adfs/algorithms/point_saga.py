@@ -36,58 +36,31 @@ square, and the equation says ``mu gamma / a = 1 / (N (1 + L_g gamma))``, which 
 samples, so both rules mean the published one.
 """
 
+import dataclasses
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from adfs.algorithms.base import (
-    Algorithm,
-    Arrays,
-    Counts,
-    Matrix,
-    Method,
-    MethodSetting,
-    Vector,
-    register,
-    require_smooth,
-    rule_of,
-)
+from adfs.algorithms import base
+from adfs.algorithms.base import Matrix, S, Vector
 from adfs.kernels import point_saga as kernel
 from adfs.kernels.memory import aligned_zeros
 from adfs.problem.finite_sum import Problem
 from adfs.randomness import stream_key
-from adfs.schedule.delays import Delays
 from adfs.schedule.events import Events
 from adfs.schedule.rounds import Cost, RoundClock, Rounds
 from adfs.theory.description import Description, Fact, SelfDescribing
 
-RULES = ("theory", "tuned")  # one choice: both mean it
-
 
 @dataclass(frozen=True)
 class PointSagaParameters(SelfDescribing):
-    """The step of Point-SAGA and the rate it is proven to have.
+    """The step of Point-SAGA and the rate it is proven to have."""
 
-    Parameters
-    ----------
-    n_samples : int
-        ``N``, of all nodes together.
-    smoothness : float
-        ``L``, the largest ``L_ij``.
-    ridge : float
-        ``mu = sum_i sigma_i / N``.
-
-    Examples
-    --------
-    >>> chosen = PointSagaParameters(n_samples=100, smoothness=1.0, ridge=0.01)
-    >>> round(chosen.gamma, 6), round(chosen.rho, 6)
-    (0.619088, 0.007647)
-    """
-
-    n_samples: int
-    smoothness: float
-    ridge: float
+    n_samples: int  # N, of all nodes together
+    smoothness: float  # L, the largest L_ij
+    ridge: float  # mu = sum_i sigma_i / N
 
     @property
     def gamma(self) -> float:
@@ -104,7 +77,6 @@ class PointSagaParameters(SelfDescribing):
         return min(1.0 - a**-2, table)
 
     def description(self) -> Description:
-        """Every number, and what it is."""
         published = 1.0 - 1.0 / (1.0 + self.ridge * self.gamma)
         facts = [
             Fact("L", self.smoothness, "largest smoothness of a sample's loss"),
@@ -126,24 +98,23 @@ class PointSagaState:
     scales: Vector  # s and r
 
 
-class PointSaga(Algorithm[PointSagaState]):
+class TableAlgorithm(base.RoundAlgorithm[S]):
+    """A method with a table of gradients, one scalar per sample in the ``lines`` of its state."""
+
+    def duals(self, state: Any, node: int) -> Vector:
+        """The table's ``c = w l'`` of a node's samples."""
+        lines = state.lines[self.problem.node_rows(node)]
+        return np.asarray(lines[:, kernel.WEIGHT] * lines[:, kernel.SLOPE])
+
+
+class PointSaga(TableAlgorithm[PointSagaState]):
     """Point-SAGA on one machine; every node is given its iterate.
 
     The pass over the data that fills the table before round 0 is counted nowhere, as set-up.
-
-    Examples
-    --------
-    >>> import adfs
-    >>> X, y = adfs.generators.two_gaussians(60, 3, seed=0)
-    >>> problem = adfs.Problem(adfs.partition(X, y, 4), sigma=0.5)
-    >>> method = prepare(problem, MethodSetting())
-    >>> state = method.algorithm.step(method.algorithm.init(), method.source.draw(0, 3000))
-    >>> bool(np.allclose(method.algorithm.output(state), problem.optimum().theta, atol=1e-9))
-    True
     """
 
     def __init__(self, problem: Problem, parameters: PointSagaParameters, seed: int) -> None:
-        self.problem, self.parameters = problem, parameters
+        super().__init__(problem, parameters, [base.Counts(n_prox=1)])
         self.constants = kernel.PointSagaConstants(
             problem.loss.code, parameters.gamma, parameters.ridge, stream_key(seed, "point-saga")
         )
@@ -152,7 +123,7 @@ class PointSaga(Algorithm[PointSagaState]):
         """``x_0 = theta``, or zero, and the table of gradients there."""
         problem = self.problem
         start = np.zeros(problem.n_features) if theta is None else problem.vector(theta)
-        lines, total = sample_lines(problem), np.zeros(problem.n_features)
+        lines, total = base.sample_lines(problem, kernel), np.zeros(problem.n_features)
         kernel.fill_table(
             problem.loss.code, problem.rows, lines, 0, problem.n_samples, start, total
         )  # fmt: skip
@@ -162,7 +133,6 @@ class PointSaga(Algorithm[PointSagaState]):
         return PointSagaState(lines, pairs, np.array([1.0, 0.0]))
 
     def step(self, state: PointSagaState, events: Events) -> PointSagaState:
-        """Run the rounds, in place."""
         with np.errstate(over="ignore"):  # hashing wraps around 2^64
             kernel.run_rounds(
                 events.start, len(events.which), self.problem.rows, state.lines, state.pairs,
@@ -176,53 +146,22 @@ class PointSaga(Algorithm[PointSagaState]):
         x = s * state.pairs[0, ::2] + r * state.pairs[0, 1::2]
         return np.tile(x, (self.problem.n_nodes, 1))
 
-    def duals(self, state: PointSagaState, node: int) -> Vector:
-        """The table's ``c = w l'`` of a node's samples."""
-        return table_duals(state.lines[self.problem.node_rows(node)])
-
-    def arrays(self, state: PointSagaState) -> Arrays:
+    def arrays(self, state: PointSagaState) -> base.Arrays:
         """The table, and the one machine's vectors."""
         shared = {"pairs": state.pairs, "scales": state.scales}
-        return Arrays({"lines": state.lines[:, : kernel.NORM2]}, {}, shared)
-
-    def counts(self, events: Events) -> Counts:
-        """One proximal step per round, no communication."""
-        return Counts(n_prox=len(events.which))
+        return base.Arrays({"lines": state.lines[:, : kernel.NORM2]}, {}, shared)
 
 
-@register("point-saga", one_process=True)
-def prepare(problem: Problem, setting: MethodSetting) -> Method:
+@base.register("point-saga", one_process=True, smooth=True, rules=("theory", "tuned"))
+def prepare(problem: Problem, setting: base.MethodSetting) -> base.Method:
     """Point-SAGA with its clock, which is that of one machine, as fast as the fastest node."""
-    require_smooth("point-saga", problem)
-    rule_of("point-saga", setting, RULES)
     largest = max(problem.conditioning.smoothness(node).max() for node in range(problem.n_nodes))
     n = problem.n_samples
     chosen = PointSagaParameters(n, float(largest), problem.total_sigma / n)
-    clock = RoundClock([Cost(np.ones(1))], np.empty((0, 2), np.int32), 1, alone(setting.delays))
-    return Method(
+    fastest = float(np.min(setting.delays.speed))
+    alone = dataclasses.replace(setting.delays, tau=0.0, speed=fastest)
+    clock = RoundClock([Cost(np.ones(1))], np.empty((0, 2), np.int32), 1, alone)
+    return base.Method(
         PointSaga(problem, chosen, setting.seed), Rounds([0]), clock, chosen.rho, chosen,
         shortest=min(2_000, n), proven=True,
     )  # fmt: skip
-
-
-def alone(delays: Delays) -> Delays:
-    """The same delays for one machine without a network: the fastest of them."""
-    return Delays(
-        tau=0.0, speed=float(np.min(delays.speed)), law=delays.law, shape=delays.shape,
-        applies_to=delays.applies_to, seed=delays.seed,
-    )  # fmt: skip
-
-
-def sample_lines(problem: Problem) -> Matrix:
-    """A line per sample with its constants; the table is still to be filled."""
-    lines = aligned_zeros(problem.n_rows, kernel.LINE)
-    lines[:, kernel.NORM2] = problem.squared_norms
-    lines[:, kernel.LABEL] = problem.labels
-    lines[:, kernel.WEIGHT] = problem.weights
-    return lines
-
-
-def table_duals(lines: Matrix) -> Vector:
-    """``c = w l'`` of some samples' lines."""
-    duals: Vector = lines[:, kernel.WEIGHT] * lines[:, kernel.SLOPE]
-    return duals

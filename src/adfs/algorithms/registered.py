@@ -1,14 +1,3 @@
 """Importing this module registers every algorithm."""
 
-from adfs.algorithms import (  # noqa: F401
-    adfs,
-    dsba,
-    esdacd,
-    katyusha,
-    l_katyusha,
-    lbfgs,
-    msda,
-    newton,
-    ns_adfs,
-    point_saga,
-)
+from adfs.algorithms import adfs, dsba, esdacd, katyusha, lbfgs, msda, newton, ns_adfs, point_saga  # noqa: F401

@@ -4,12 +4,11 @@ Lists of names are written out, so that ``adfs --help`` need not import NumPy; a
 with the registries. A group without a title belongs to the general options.
 """
 
-from adfs import checks
-from adfs.algorithms import names
+from adfs import algorithms, checks
 from adfs.cli.arguments import Groups, Kind, Option
 from adfs.errors import ParameterError
 
-ALGORITHMS = names.NAMES
+ALGORITHMS = algorithms.NAMES
 LOSSES = (
     "logistic", "squared", "squared_hinge", "smoothed_hinge", "huber", "hinge", "absolute",
 )  # fmt: skip

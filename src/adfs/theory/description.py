@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from adfs.graphs.topology import Topology
 from adfs.schedule.clock import Clock
+from adfs.schedule.delays import Delays
+
+if TYPE_CHECKING:
+    from adfs.theory.non_smooth_parameters import NonSmoothParameters
+    from adfs.theory.parameters import Parameters
 
 Vector = NDArray[np.float64]
 
@@ -29,13 +35,7 @@ class BindingPlace(NamedTuple):
 
 
 def tightest(edge_limits: Vector, node_limits: Vector) -> BindingPlace:
-    """Where the least of these limits is; a node where both kinds are equal.
-
-    Examples
-    --------
-    >>> tightest(np.array([3.0, 1.0]), np.array([2.0, 4.0]))
-    BindingPlace(kind='edge', number=1)
-    """
+    """Where the least of these limits is; a node where both kinds are equal."""
     if np.min(edge_limits, initial=np.inf) < np.min(node_limits):
         return BindingPlace("edge", int(np.argmin(edge_limits)))
     return BindingPlace("node", int(np.argmin(node_limits)))
@@ -117,10 +117,13 @@ class SelfDescribing:
 
 
 class PairwiseParameters(SelfDescribing):
-    """What the parameters of all pairwise methods share: edges, their probabilities, the clock."""
+    """What the parameters of ADFS and NS-ADFS share: edges, their probabilities, the clock."""
 
-    topology: "Topology"
+    how: str
+    topology: Topology
     p_edge: Vector
+    tau: float
+    clock: str
 
     @property
     def edges(self) -> NDArray[np.int32]:
@@ -132,79 +135,60 @@ class PairwiseParameters(SelfDescribing):
         """Probability that an iteration is a communication."""
         return float(self.p_edge.sum())
 
+    def limits(self) -> tuple[Vector, Vector]:
+        """What each edge and each node allows; the least binds."""
+        raise NotImplementedError
+
     @property
     def binding_place(self) -> BindingPlace:
         """Which edge or node limits the method."""
-        raise NotImplementedError
+        return tightest(*self.limits())
 
     @property
     def binding(self) -> str:
         """The same in words."""
         return self.binding_place.words(self.edges)
 
-    def make_clock(self, delays: "Delays", kind: str) -> Clock:
+    def make_clock(self, delays: Delays, kind: str) -> Clock:
         """The clock of their events."""
         return Clock(self.edges, self.topology.n_nodes, delays, kind)
 
+    def __repr__(self) -> str:
+        rate = f"rho={self.rho:.4g}, " if hasattr(self, "rho") else ""
+        return (
+            f"{type(self).__name__}({self.how} on {self.topology.name}: {rate}"
+            f"p_comm={self.p_comm:.4g}, tau={self.tau:g}, {self.clock}; print() shows all)"
+        )
 
-if TYPE_CHECKING:
-    from adfs.graphs.topology import Topology
-    from adfs.schedule.delays import Delays
-    from adfs.theory.non_smooth_parameters import NonSmoothParameters
-    from adfs.theory.parameters import Parameters
 
 GAMMA = "λ_min⁺(Lap) / λ_max(Lap)"
 
 
 def describe(chosen: "Parameters") -> Description:
     """The numbers of Algorithm 1."""
-    return Description(
-        f"ADFS parameters ({chosen.how}) on {chosen.topology.name}, tau={chosen.tau:g}, "
-        f"{chosen.clock} clock",
-        [*_weights(chosen), *_probabilities(chosen), *_rates(chosen)],
-        _limits(chosen),
-        SYMBOLS,
-    )
-
-
-def _formulas(chosen: "Parameters") -> dict[str, str]:
-    return FORMULAS.get(chosen.how, {}) if chosen.topology.n_nodes > 1 else SINGLE
-
-
-def _weights(chosen: "Parameters") -> list[Fact]:
-    conditioning, formulas = chosen.conditioning, _formulas(chosen)
-    return [
+    conditioning, several = chosen.conditioning, len(chosen.p_edge) > 0
+    formulas = dict.fromkeys(SINGLE, "given") | {"p_edge": "given"}
+    formulas |= FORMULAS.get(chosen.how, {}) if chosen.topology.n_nodes > 1 else SINGLE
+    each_edge = [
+        Fact("", _span(chosen.p_edge), "", formulas["p_edge"], "p_kl",
+             "probability of each communication edge")
+    ] if several else []  # fmt: skip
+    facts = [
         Fact("", _span(conditioning.kappa), "", "1 + Σ_j L_ij / σ_i", "κ_i",
              "condition number of each node's sum"),
         Fact("kappa_s", conditioning.kappa_s, "stochastic condition number", "max_i κ_i", "κ_s"),
         Fact("gamma", chosen.topology.spectrum.gamma, "eigengap of the graph", GAMMA, "γ"),
-        Fact("alpha", _span(chosen.alpha), "least mu_ij^2 / L_ij",
-             formulas.get("alpha", "given"), "α_i", "weight of virtual edges: μ_ij² = α_i L_ij"),
-        Fact("sigma_A", chosen.sigma_A, "strong convexity of the dual",
-             formulas.get("sigma_A", "given"), "σ_A",
+        Fact("alpha", _span(chosen.alpha), "least mu_ij^2 / L_ij", formulas["alpha"], "α_i",
+             "weight of virtual edges: μ_ij² = α_i L_ij"),
+        Fact("sigma_A", chosen.sigma_A, "strong convexity of the dual", formulas["sigma_A"], "σ_A",
              "strong convexity of the dual on its subspace"),
-    ]  # fmt: skip
-
-
-def _probabilities(chosen: "Parameters") -> list[Fact]:
-    formulas = _formulas(chosen)
-    each_edge = [
-        Fact("", _span(chosen.p_edge), "", formulas.get("p_edge", "given"), "p_kl",
-             "probability of each communication edge")
-    ] if len(chosen.p_edge) else []  # fmt: skip
-    return [
-        Fact("p_comm", chosen.p_comm, "share of communications", formulas.get("p_comm", "given"),
+        Fact("p_comm", chosen.p_comm, "share of communications", formulas["p_comm"],
              meaning="probability that an iteration is a communication"),
         *each_edge,
-        Fact("", _span(chosen.p_node), "", formulas.get("p_node", "given"), "p_i",
+        Fact("", _span(chosen.p_node), "", formulas["p_node"], "p_i",
              "probability of a local update at each node"),
         Fact("", None, "", "p_i √(1 + L_ij / σ_i) / S_i,  S_i = Σ_j √(1 + L_ij / σ_i)", "p_ij",
              "probability of each sample"),
-    ]  # fmt: skip
-
-
-def _rates(chosen: "Parameters") -> list[Fact]:
-    facts = [
         Fact("rho", chosen.rho, f"rate; {chosen.binding} binds",
              "min( p_kl √(σ_A / (M_kl R_kl)),  p_i √(σ_A / α_i) / S_i )", "ρ",
              "rate: Theorem 1 proves a factor 1 − ρ per iteration"),
@@ -215,30 +199,27 @@ def _rates(chosen: "Parameters") -> list[Fact]:
              "time of the rule paper / time of this one", meaning="predicted, in idealized time",
              digits=4),
     ]  # fmt: skip
-    return [facts[0], *(fact for fact in facts[1:] if math.isfinite(fact.value))]  # type: ignore[arg-type]
-
-
-def _limits(chosen: "Parameters") -> list[str | float]:
-    """What each kind of edge would allow, and which one binds."""
-    words = f"{_binds(chosen.binding, chosen.binding_place)}: the samples allow ρ up to "
-    found: list[str | float] = [words, float(np.min(chosen.node_limits))]
-    if len(chosen.p_edge):
-        found += [", the communication edges up to ", float(np.min(chosen.edge_limits))]
-    return [*found, "."]
+    predicted = {"time": chosen.time_per_efold, "gain": chosen.gain}  # nan where it is not
+    facts = [fact for fact in facts if math.isfinite(predicted.get(fact.name, 0.0))]
+    limits: list[str | float] = [f"{_binds(chosen)}: the samples allow ρ up to "]
+    limits.append(float(np.min(chosen.node_limits)))
+    if several:
+        limits += [", the communication edges up to ", float(np.min(chosen.edge_limits))]
+    return Description(_title("ADFS", chosen), facts, [*limits, "."], SYMBOLS)
 
 
 def describe_non_smooth(chosen: "NonSmoothParameters") -> Description:
     """Those of Algorithm 3, as Theorem 4 has them."""
-    tuned, several = chosen.how == "tuned", len(chosen.p_edge) > 0
-    mu2 = "S² σ_i p_ij²" if tuned else "λ_min⁺ / (1 + max m_i)"
-    p_comm = "least predicted time" if tuned else "min(1/2, 1 / (1 + √(γ̃ m² / (2 (1 + m)))))"
+    mu2, p_comm = "1", "0: one node has no edge"
+    if len(chosen.p_edge) and chosen.how == "tuned":
+        mu2, p_comm = "S² σ_i p_ij²", "least predicted time"
+    elif len(chosen.p_edge):
+        mu2, p_comm = "λ_min⁺ / (1 + max m_i)", "min(1/2, 1 / (1 + √(γ̃ m² / (2 (1 + m)))))"
     facts = [
         Fact("gamma", chosen.topology.spectrum.gamma, "eigengap of the graph", GAMMA, "γ"),
-        Fact("mu_ij^2", _span(chosen.mu2), "least, on virtual edges; 1/2 on the others",
-             mu2 if several else "1", "μ_ij²",
-             "weight of virtual edges; communication edges have 1/2"),
-        Fact("p_comm", chosen.p_comm, "share of communications",
-             p_comm if several else "0: one node has no edge",
+        Fact("mu_ij^2", _span(chosen.mu2), "least, on virtual edges; 1/2 on the others", mu2,
+             "μ_ij²", "weight of virtual edges; communication edges have 1/2"),
+        Fact("p_comm", chosen.p_comm, "share of communications", p_comm,
              meaning="probability that an iteration is a communication"),
         Fact("p_R", chosen.p_least, "least p / R", "min p / R",
              meaning="least probability over resistance"),
@@ -248,21 +229,21 @@ def describe_non_smooth(chosen: "NonSmoothParameters") -> Description:
              meaning="start of A_t; Theorem 4: the dual gap falls as 1 / A_t, "
              "and A_t ≥ t² / (4 S²)"),
     ]  # fmt: skip
-    return Description(
-        f"NS-ADFS parameters ({chosen.how}) on {chosen.topology.name}, tau={chosen.tau:g}, "
-        f"{chosen.clock} clock",
-        facts,
-        [f"{_binds(chosen.binding, chosen.binding_place)}: this sets S."],
-        SYMBOLS_NON_SMOOTH,
-    )
+    closing = [f"{_binds(chosen)}: this sets S."]
+    return Description(_title("NS-ADFS", chosen), facts, closing, SYMBOLS_NON_SMOOTH)
+
+
+def _title(name: str, chosen: PairwiseParameters) -> str:
+    on = f"({chosen.how}) on {chosen.topology.name}"
+    return f"{name} parameters {on}, tau={chosen.tau:g}, {chosen.clock} clock"
 
 
 def _span(values: Vector) -> tuple[float, float]:
     return float(values.min()), float(values.max())
 
 
-def _binds(binding: str, place: BindingPlace) -> str:
-    return f"{binding} {'bind' if place.kind == 'node' else 'binds'}"
+def _binds(chosen: PairwiseParameters) -> str:
+    return f"{chosen.binding} {'bind' if chosen.binding_place.kind == 'node' else 'binds'}"
 
 
 ALPHA = "λ_min⁺ / (σ_max κ_i)"

@@ -4,7 +4,7 @@ import dataclasses
 import functools
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,20 +12,16 @@ from numpy.typing import NDArray
 from adfs.errors import ParameterError
 from adfs.graphs.topology import Topology
 from adfs.problem.conditioning import Conditioning
-from adfs.theory.description import BindingPlace, Description, PairwiseParameters, tightest
+from adfs.problem.finite_sum import Problem
+from adfs.schedule.delays import Delays
+from adfs.theory.description import PairwiseParameters, Vector, describe
 from adfs.theory.sigma_a import EDGE_MU2, root_bound, sigma_a
-
-if TYPE_CHECKING:
-    from adfs.problem.finite_sum import Problem
-    from adfs.schedule.delays import Delays
-
-Vector = NDArray[np.float64]
 
 LARGEST_RHO = 1.0 - 1e-9  # rho = 1 would make an idle row's decay zero and its logarithm infinite
 ROUNDING = 1e-9
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Parameters(PairwiseParameters):
     """Probabilities, weights and rate of ADFS on one problem and graph.
 
@@ -79,11 +75,11 @@ class Parameters(PairwiseParameters):
     @classmethod
     def choose(
         cls,
-        problem: "Problem",
+        problem: Problem,
         how: str = "tuned",
         tau: float = 5.0,
         clock: str = "nonblocking",
-        delays: "Delays | None" = None,
+        delays: Delays | None = None,
         p_comm: float | None = None,
         mu_scale: float | None = None,
         rho: float | None = None,
@@ -126,7 +122,12 @@ class Parameters(PairwiseParameters):
         self._check_sigma_a()
         if self.rho is None:
             object.__setattr__(self, "rho", self.rho_limit)
-        self._check_rho()
+        if not 0.0 < self.rho <= self.rho_limit * (1.0 + ROUNDING):
+            raise ParameterError(
+                f"rho={self.rho:.3g} is outside (0, {self.rho_limit:.3g}], the range allowed by "
+                f"Theorem 1, equation (6); {self.binding} binds. Lower rho, or raise that "
+                "probability."
+            )
 
     def _check_masses(self) -> None:
         """A mass below ``lambda_max(B_i)`` would promise more strong convexity than there is."""
@@ -157,15 +158,7 @@ class Parameters(PairwiseParameters):
                 "least positive eigenvalue of Theorem 1. Leave it out to have it computed."
             )
 
-    def _check_rho(self) -> None:
-        if not 0.0 < self.rho <= self.rho_limit * (1.0 + ROUNDING):
-            raise ParameterError(
-                f"rho={self.rho:.3g} is outside (0, {self.rho_limit:.3g}], the range allowed by "
-                f"Theorem 1, equation (6); {self.binding} binds. Lower rho, or raise that "
-                "probability."
-            )
-
-    def belongs_to(self, problem: "Problem") -> bool:
+    def belongs_to(self, problem: Problem) -> bool:
         """Whether they were chosen for this very problem."""
         return self.conditioning is problem.conditioning
 
@@ -224,10 +217,9 @@ class Parameters(PairwiseParameters):
         least = min(np.min(self.edge_limits, initial=np.inf), np.min(self.node_limits))
         return float(min(least, LARGEST_RHO))
 
-    @property
-    def binding_place(self) -> BindingPlace:
-        """Which edge or node sets the limit."""
-        return tightest(self.edge_limits, self.node_limits)
+    def limits(self) -> tuple[Vector, Vector]:
+        """Largest ``rho`` that each edge and each node allows."""
+        return self.edge_limits, self.node_limits
 
     @property
     def edge_eta(self) -> Vector:
@@ -253,17 +245,7 @@ class Parameters(PairwiseParameters):
             np.divide(scale, weights, out=push, where=weights > 0)
         return push
 
-    def description(self) -> Description:
-        """Every number with its formula, and what binds."""
-        from adfs.theory.description import describe
-
-        return describe(self)
-
-    def __repr__(self) -> str:
-        return (
-            f"Parameters({self.how} on {self.topology.name}: rho={self.rho:.4g}, "
-            f"p_comm={self.p_comm:.4g}, tau={self.tau:g}, {self.clock}; print() shows all)"
-        )
+    description = describe
 
 
 def check_probabilities(

@@ -1,10 +1,29 @@
 """The rules that choose parameters: paper, balanced, exact, projector and tuned.
 
 ``balanced`` is the paper's rule for high latency (Appendix E): ``tau p_comm = p_comp``.
+
+``tuned``, the default, takes the valid parameters that reach an accuracy first, waiting included.
+
+**Rate.** Theorem 1 proves a factor ``1 - rho`` per iteration. What is measured (docs/tuning.md) is
+``min(2 rho, beta v)``, where ``v`` is the least probability with which a sample of vanishing norm
+is visited and ``beta`` was between 1 and 1.6 in what was measured: no method forgets a sample's
+old dual before it visits it. A larger ``rho`` beyond that buys nothing, and the communications
+spent on it cost time.
+
+**Time.** The clock runs over a short schedule at a few values of ``p_comm``, with the same random
+numbers for all.
+
+**Choice.** Candidates differ in the scale ``c`` of ``mu_ij^2``, in ``p_comm`` around
+the value that equalises the two rates, and in the nodes' shares (equal, in proportion to what each
+needs, or fewer where a node is slow, with a smaller ``mu_ij^2`` there so that Theorem 1 allows
+the same ``rho``); all use the projector form, whose ``sigma_A`` is never smaller. Taken is the one
+whose time, relative to the better one of ``paper`` and ``exact``, is least for the worst ``beta``.
+These two compete too, and at the typical ``beta`` the choice is never predicted slower than either.
 """
 
 import dataclasses
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,108 +32,119 @@ from adfs import checks
 from adfs.errors import ParameterError
 from adfs.graphs.topology import Topology
 from adfs.problem.conditioning import Conditioning, require_scaled
-from adfs.schedule.clock import CLOCKS
+from adfs.problem.finite_sum import Problem
+from adfs.schedule.clock import CLOCKS, Clock
 from adfs.schedule.delays import Delays
+from adfs.schedule.sampling_law import Drawer, SamplingLaw
+from adfs.theory.description import Vector
 from adfs.theory.parameters import Parameters, edge_roots
-from adfs.theory.sigma_a import EDGE_MU2, root_bound, sigma_a
+from adfs.theory.sigma_a import DENSE_LIMIT, EDGE_MU2, root_bound, sigma_a
 from adfs.threads import one_blas_thread
-
-if TYPE_CHECKING:
-    from adfs.problem.finite_sum import Problem
-
-Vector = NDArray[np.float64]
 
 RULES = ("paper", "balanced", "exact", "projector", "tuned")
 LEAST_SHARE = 1e-100  # of communications; below it, probabilities of edges leave the floats
+BETAS = np.array([1.0, 1.2, 1.45])
+TYPICAL = 1  # the beta at which predictions are printed
+SCALES = np.exp(np.linspace(np.log(0.02), np.log(30.0), 23))
+P_COMM_FACTORS = (0.5, 0.7, 0.85, 1.0, 1.2, 1.5)
+P_COMM_RANGE = (1e-5, 0.95)
+N_SIMULATIONS = 10
+EVENTS_PER_NODE = 2_000
+EVENTS_RANGE = (50_000, 1_000_000)
+FINALISTS = 4
+SLOWNESS_POWERS = (0.3, 0.5)
 
 
 class RuleInput(NamedTuple):
-    """What every rule starts from."""
+    """What every rule starts from, also those of NS-ADFS: a problem and the time model."""
 
-    topology: Topology
-    conditioning: Conditioning
+    problem: Problem
     delays: Delays
     clock: str
 
     @property
-    def importance_sums(self) -> Vector:
-        """``S_i = sum_j sqrt(1 + L_ij / sigma_i)``."""
-        return self.conditioning.importance_sums
+    def topology(self) -> Topology:
+        """Graph of the nodes."""
+        return self.problem.topology
+
+    @property
+    def conditioning(self) -> Conditioning:
+        """Smoothness of the samples."""
+        return self.problem.conditioning
+
+    @property
+    def tau(self) -> float:
+        """Mean time of a communication."""
+        return float(np.mean(self.delays.tau))
 
     @property
     def has_data(self) -> NDArray[np.bool_]:
         """Nodes with at least one sample in the augmented graph."""
         return self.conditioning.live_counts > 0
 
+    def parameters(
+        self, how: str, masses: Vector, alpha: Vector, sigma_A: float, p_edge: Vector,
+        p_node: Vector,
+    ) -> Parameters:  # fmt: skip
+        """With the largest ``rho`` that Theorem 1 allows."""
+        return Parameters(
+            how, self.topology, self.conditioning, masses, alpha, sigma_A, p_edge, p_node, None,  # type: ignore[arg-type]
+            self.tau, self.clock,
+        )  # fmt: skip
+
+
+def checked_input(
+    problem: Problem, tau: float, clock: str, delays: Delays | None, p_comm: float | None
+) -> RuleInput:
+    """The input of the rules, if it is one."""
+    checks.choice("clock", clock, CLOCKS)
+    if p_comm is not None and problem.n_nodes == 1 and p_comm != 0.0:
+        raise ParameterError(f"p_comm={p_comm:g} must be 0 or left out: one node has no edge.")
+    if p_comm is not None and problem.n_nodes > 1 and not LEAST_SHARE <= p_comm < 1.0:
+        raise ParameterError(
+            f"p_comm={p_comm:g} must be inside (0, 1), and not below {LEAST_SHARE:g}, on a graph "
+            "with edges; leave it out to have it chosen."
+        )
+    require_scaled(problem)
+    return RuleInput(problem, delays or Delays(tau=tau), clock)
+
 
 def choose(
-    problem: "Problem",
-    how: str,
-    tau: float,
-    clock: str,
-    delays: Delays | None,
-    p_comm: float | None,
-    mu_scale: float | None,
-    rho: float | None,
-) -> Parameters:
+    problem: Problem, how: str, tau: float, clock: str, delays: Delays | None,
+    p_comm: float | None, mu_scale: float | None, rho: float | None,
+) -> Parameters:  # fmt: skip
     """See `Parameters.choose`."""
     if how not in RULES:
         raise ParameterError(f"parameters={how!r} is not a rule; choose one of {', '.join(RULES)}.")
-    checks.choice("clock", clock, CLOCKS)
     if mu_scale is not None and not 0 < mu_scale < np.inf:
         raise ParameterError(f"mu_scale={mu_scale:g} must be finite and > 0.")
-    if p_comm is not None:
-        check_p_comm(p_comm, problem.topology)
-    conditioning = problem.conditioning
-    require_scaled(problem)
-    setting = RuleInput(problem.topology, conditioning, delays or Delays(tau=tau), clock)
-    chosen = _by_rule(setting, how, p_comm, mu_scale)
+    setting = checked_input(problem, tau, clock, delays, p_comm)
+    with one_blas_thread():
+        chosen = _by_rule(setting, how, p_comm, mu_scale)
     return chosen if rho is None else chosen.replace(rho=rho, how=how)
 
 
 def _by_rule(
     setting: RuleInput, how: str, p_comm: float | None, mu_scale: float | None
 ) -> Parameters:
-    if setting.topology.n_nodes == 1:
-        return single_node(setting, how)
-    with one_blas_thread():
-        return _on_graph(setting, how, p_comm, mu_scale)
-
-
-def _on_graph(
-    setting: RuleInput, how: str, p_comm: float | None, mu_scale: float | None
-) -> Parameters:
+    conditioning = setting.conditioning
+    if setting.topology.n_nodes == 1:  # no edge, any alpha; sigma_A = alpha and rho = 1 / S_comp
+        masses = conditioning.total_smoothness
+        alpha = 1.0 / (conditioning.sigma * conditioning.kappa)
+        return setting.parameters(how, masses, alpha, float(alpha[0]), np.empty(0), np.ones(1))
     if how == "tuned":
-        from adfs.theory.tuning import tune
-
         return tune(setting, p_comm, mu_scale)
     if how == "balanced":
-        share = _balanced_share(setting) if p_comm is None else p_comm
+        if p_comm is None and setting.tau == 0.0:
+            raise ParameterError(
+                "parameters='balanced' gives communications and local updates the same time, so "
+                "tau must be > 0; tau=0 is no time. Choose parameters tuned, or give p_comm."
+            )
+        share = 1.0 / (1.0 + setting.tau) if p_comm is None else p_comm
         return dataclasses.replace(paper(setting, share, mu_scale), how=how)
     if how == "paper":
         return paper(setting, p_comm, mu_scale)
     return exact(setting, how == "projector", p_comm, mu_scale)
-
-
-def _balanced_share(setting: RuleInput) -> float:
-    """``p_comm`` with which a node communicates and computes for the same time."""
-    tau = _mean_tau(setting)
-    if tau == 0.0:
-        raise ParameterError(
-            "parameters='balanced' gives communications and local updates the same time, so tau "
-            "must be > 0; tau=0 is no time. Choose parameters tuned, or give p_comm."
-        )
-    return 1.0 / (1.0 + tau)
-
-
-def single_node(setting: RuleInput, how: str) -> Parameters:
-    """n = 1: no edge, any alpha; ``sigma_A = alpha`` and ``rho = 1 / S_comp``."""
-    conditioning = setting.conditioning
-    alpha = 1.0 / (conditioning.sigma * conditioning.kappa)
-    return Parameters(
-        how, setting.topology, conditioning, conditioning.total_smoothness, alpha, float(alpha[0]),
-        np.empty(0), np.ones(1), None, _mean_tau(setting), setting.clock,  # type: ignore[arg-type]
-    )  # fmt: skip
 
 
 def paper(
@@ -123,29 +153,24 @@ def paper(
     """Theorem 3: uniform edges, the bound on ``sigma_A``, one ``S_comp`` for all nodes."""
     topology, conditioning = setting.topology, setting.conditioning
     alpha = alpha_of(setting, conditioning.kappa, mu_scale)
-    n, n_edges = topology.n_nodes, topology.n_edges
-    sums = setting.importance_sums
-    s_comp = float(sums.sum()) / n
-    kappa_s = conditioning.kappa_s
+    masses, kappa_s = conditioning.total_smoothness, conditioning.kappa_s
+    sums = conditioning.importance_sums
     if mu_scale is None:
         bound = _lambda_min(topology) / (2.0 * float(np.max(conditioning.sigma)) * kappa_s)
     else:  # the bound is proven for scale 1 only
-        bound = _sigma_a(setting, conditioning.total_smoothness, alpha)
+        bound = _sigma_a(setting, masses, alpha)
     if p_comm is None:
+        s_comp = float(sums.sum()) / topology.n_nodes
         p_comm = min(0.5, 1.0 / (1.0 + s_comp * np.sqrt(gamma_tilde(topology) / kappa_s)))
-    return Parameters(
-        "paper", topology, conditioning, conditioning.total_smoothness, alpha, bound,
-        np.full(n_edges, p_comm / n_edges), (1.0 - p_comm) * sums / sums.sum(),
-        None, _mean_tau(setting), setting.clock,  # type: ignore[arg-type]
-    )  # fmt: skip
+    p_edge = np.full(topology.n_edges, p_comm / topology.n_edges)
+    p_node = (1.0 - p_comm) * sums / sums.sum()
+    return setting.parameters("paper", masses, alpha, bound, p_edge, p_node)
 
 
 def exact(
-    setting: RuleInput,
-    projector: bool = False,
-    p_comm: float | None = None,
+    setting: RuleInput, projector: bool = False, p_comm: float | None = None,
     mu_scale: float | None = None,
-) -> Parameters:
+) -> Parameters:  # fmt: skip
     """Exact ``sigma_A``, edges by ``sqrt(M R)``, equal node rates, equal rates of both kinds."""
     conditioning = setting.conditioning
     masses = conditioning.batch_smoothness() if projector else conditioning.total_smoothness
@@ -171,9 +196,10 @@ class Candidate:
         roots = edge_roots(setting.topology, setting.conditioning.sigma)
         self.edge_shares = roots / roots.sum()
         self.edge_rate = float(np.sqrt(self.sigma_A) / roots.sum())
-        visits = shares[setting.has_data] / setting.importance_sums[setting.has_data]
+        live, sums = setting.has_data, setting.conditioning.importance_sums
+        visits = shares[live] / sums[live]
         self.visit_rate = float(np.min(visits))
-        shrink = np.sqrt(self.sigma_A / alpha[setting.has_data])
+        shrink = np.sqrt(self.sigma_A / alpha[live])
         self.node_rate = float(np.min(visits * shrink))
 
     def equalising(self) -> float:
@@ -186,11 +212,9 @@ class Candidate:
 
     def parameters(self, how: str, p_comm: float) -> Parameters:
         """The full object."""
-        setting = self.setting
-        return Parameters(
-            how, setting.topology, setting.conditioning, self.masses, self.alpha, self.sigma_A,
-            p_comm * self.edge_shares, (1.0 - p_comm) * self.shares, None,  # type: ignore[arg-type]
-            _mean_tau(setting), setting.clock,
+        p_edge, p_node = p_comm * self.edge_shares, (1.0 - p_comm) * self.shares
+        return self.setting.parameters(
+            how, self.masses, self.alpha, self.sigma_A, p_edge, p_node
         )  # fmt: skip
 
 
@@ -219,15 +243,115 @@ def _lambda_min(topology: Topology) -> float:
     return EDGE_MU2 * topology.spectrum.lambda_min
 
 
-def _mean_tau(setting: RuleInput) -> float:
-    return float(np.mean(setting.delays.tau))
+class TimedCandidate(NamedTuple):
+    """A candidate at one ``p_comm``, with its predicted times for each beta."""
+
+    candidate: Candidate
+    p_comm: float
+    times: Vector
 
 
-def check_p_comm(p_comm: float, topology: Topology) -> None:
-    if topology.n_nodes == 1 and p_comm != 0.0:
-        raise ParameterError(f"p_comm={p_comm:g} must be 0 or left out: one node has no edge.")
-    if topology.n_nodes > 1 and not LEAST_SHARE <= p_comm < 1.0:
-        raise ParameterError(
-            f"p_comm={p_comm:g} must be inside (0, 1), and not below {LEAST_SHARE:g}, on a graph "
-            "with edges; leave it out to have it chosen."
-        )
+def tune(setting: RuleInput, p_comm: float | None, mu_scale: float | None) -> Parameters:
+    """Best valid parameters for the setting's delays and clock."""
+    baselines = [paper(setting), exact(setting)]
+    reference = np.array([predicted_times(each, setting) for each in baselines])
+    goal = reference.min(axis=0)
+    entries = [
+        entry
+        for shares, tilt in _splits(setting)
+        for entry in _entries(setting, shares, tilt, p_comm, mu_scale)
+    ]
+    entries.sort(key=lambda entry: float(np.max(entry.times / goal)))
+    finalists = []
+    for found, share, _ in entries[:FINALISTS]:  # with its true sigma_A
+        candidate = Candidate(setting, found.masses, found.alpha, found.shares)
+        finalists.append(candidate.parameters("tuned", share))
+    if p_comm is None and mu_scale is None:
+        finalists += [*baselines, exact(setting, projector=True)]
+    times = [predicted_times(each, setting) for each in finalists]
+    best = _best(times, goal)
+    return dataclasses.replace(
+        finalists[best],
+        how="tuned",
+        time_per_efold=float(times[best][TYPICAL]),
+        gain=float(reference[0][TYPICAL] / times[best][TYPICAL]),
+    )
+
+
+def _best(times: list[Vector], goal: Vector) -> int:
+    """Least worst ratio to the goal, among those not slower than it at the typical beta."""
+    ratios = np.array(times) / goal
+    worst = np.max(ratios, axis=1)
+    allowed = ratios[:, TYPICAL] <= 1.0
+    return int(np.argmin(np.where(allowed, worst, np.inf) if allowed.any() else worst))
+
+
+def predicted_times(parameters: Parameters, setting: RuleInput) -> Vector:
+    """Idealized time per factor e of the error, for each beta."""
+    live = setting.has_data
+    visit = float(np.min(parameters.p_node[live] / setting.conditioning.importance_sums[live]))
+    return time_per_event(parameters, setting) / np.minimum(2.0 * parameters.rho, BETAS * visit)
+
+
+def time_per_event(law: SamplingLaw, setting: RuleInput) -> float:
+    """Idealized time of an iteration, from the clock over a short schedule without its start."""
+    n = setting.topology.n_nodes
+    n_events = int(np.clip(EVENTS_PER_NODE * n, *EVENTS_RANGE))
+    drawer = Drawer(law, seed=0, with_samples=False)
+    clock = Clock(setting.topology.edges, n, setting.delays, setting.clock)
+    clock.advance(drawer.draw(0, n_events // 2))
+    start = clock.time
+    clock.advance(drawer.draw(n_events // 2, n_events))
+    return (clock.time - start) / (n_events - n_events // 2)
+
+
+def _splits(setting: RuleInput) -> Iterator[tuple[Vector, Vector]]:
+    """How local updates are split between nodes, and a factor of each node's ``alpha_i``.
+
+    Equal shares for all nodes with data, by the work of each, and fewer where a node is slow.
+    """
+    equal = setting.has_data / np.count_nonzero(setting.has_data)
+    need = setting.conditioning.importance_sums * np.sqrt(_alpha(setting, 1.0))
+    yield equal, np.ones(len(equal))
+    yield need / need.sum(), np.ones(len(equal))
+    speed = setting.delays.nominal(setting.topology.n_edges, len(equal))[-len(equal) :]
+    if np.ptp(speed) > 0.0:
+        for power in SLOWNESS_POWERS:
+            tilt = (speed / speed.min()) ** -power
+            yield equal * tilt / np.sum(equal * tilt), tilt
+
+
+def _alpha(setting: RuleInput, scale: float) -> Vector:
+    masses = setting.conditioning.batch_smoothness()
+    return alpha_of(setting, 1.0 + masses / setting.conditioning.sigma, scale)
+
+
+def _entries(
+    setting: RuleInput, shares: Vector, tilt: Vector, p_comm: float | None, mu_scale: float | None
+) -> Iterator[TimedCandidate]:
+    masses = setting.conditioning.batch_smoothness()
+    rough = setting.topology.n_nodes > DENSE_LIMIT  # an eigenvalue for each would cost too much
+    candidates = [
+        Candidate(setting, masses, _alpha(setting, float(scale)) * tilt, shares, rough)
+        for scale in (SCALES if mu_scale is None else [mu_scale])
+    ]
+    seconds = TimeCurve(lambda p_comm: candidates[0].parameters("", p_comm), setting)
+    for candidate in candidates:
+        around = np.clip(np.multiply(P_COMM_FACTORS, candidate.equalising()), *P_COMM_RANGE)
+        for value in around if p_comm is None else [p_comm]:
+            visit = (1.0 - value) * candidate.visit_rate
+            rate = np.minimum(2.0 * candidate.rho(value), BETAS * visit)
+            yield TimedCandidate(candidate, float(value), seconds(value) / rate)
+
+
+class TimeCurve:
+    """Time per event against ``p_comm``: simulated at a few values, interpolated between them."""
+
+    def __init__(self, law: Callable[[float], SamplingLaw], setting: RuleInput) -> None:
+        self.knots = np.geomspace(*P_COMM_RANGE, N_SIMULATIONS)
+        times = [time_per_event(law(p), setting) for p in self.knots]
+        self.logs = np.log(times)
+
+    def __call__(self, p_comm: float) -> float:
+        """Time per event at any ``p_comm``."""
+        return float(np.exp(np.interp(np.log(p_comm), np.log(self.knots), self.logs)))

@@ -66,45 +66,26 @@ def root_bound(topology: Topology, sigma: Vector, masses: Vector, alpha: Vector)
     return low * SAFETY
 
 
-def _quotient(topology: Topology, sigma: Vector, masses: Vector, alpha: Vector) -> "sp.csc_matrix":
-    """The scaled Laplacian of centres and merged virtual nodes, entry by entry.
+def _quotient(topology: Topology, sigma: Vector, masses: Vector, alpha: Vector) -> "sp.coo_matrix":
+    """The scaled Laplacian of centres and merged virtual nodes.
 
     A node whose samples are all zero has mass 0 and no virtual node.
     """
-    root = np.sqrt(sigma)
-    laplacian = EDGE_MU2 * topology.laplacian()
-    centre = sp.diags(1.0 / root) @ laplacian @ sp.diags(1.0 / root)
-    centre = centre + sp.diags(alpha * masses / sigma)
-    loaded, links = _links(sigma, masses, alpha)
-    link = sp.csr_matrix(
-        (links, (loaded, np.arange(len(loaded)))), shape=(topology.n_nodes, len(loaded))
-    )
-    return sp.csc_matrix(sp.bmat([[centre, link], [link.T, sp.diags(alpha[loaded])]]))
-
-
-def _dense_quotient(topology: Topology, sigma: Vector, masses: Vector, alpha: Vector) -> Vector:
-    """The same as an array: `tuned` asks for some eighty of them, and blocks of SciPy are slow."""
-    n, inverse = topology.n_nodes, 1.0 / np.sqrt(sigma)
-    loaded, links = _links(sigma, masses, alpha)
+    n, inverse, laplacian = topology.n_nodes, 1.0 / np.sqrt(sigma), topology.laplacian().tocoo()
+    centre, loaded = np.arange(n), np.flatnonzero(masses > 0.0)
     virtual = n + np.arange(len(loaded))
-    matrix = np.zeros((n + len(loaded), n + len(loaded)))
-    matrix[:n, :n] = inverse[:, None] * (EDGE_MU2 * topology.laplacian().toarray()) * inverse
-    matrix[range(n), range(n)] += alpha * masses / sigma
-    matrix[loaded, virtual] = matrix[virtual, loaded] = links
-    matrix[virtual, virtual] = alpha[loaded]
-    return matrix
-
-
-def _links(sigma: Vector, masses: Vector, alpha: Vector) -> "tuple[NDArray[np.int64], Vector]":
-    """Nodes with a virtual node, and the entries between the two."""
-    loaded = np.flatnonzero(masses > 0.0)
-    return loaded, -alpha[loaded] * np.sqrt(masses[loaded] / sigma[loaded])
+    links = -alpha[loaded] * np.sqrt(masses[loaded] / sigma[loaded])
+    mixing = inverse[laplacian.row] * (EDGE_MU2 * laplacian.data) * inverse[laplacian.col]
+    rows = np.concatenate([laplacian.row, centre, loaded, virtual, virtual])
+    columns = np.concatenate([laplacian.col, centre, virtual, loaded, virtual])
+    values = np.concatenate([mixing, alpha * masses / sigma, links, links, alpha[loaded]])
+    return sp.coo_matrix((values, (rows, columns)), shape=(n + len(loaded), n + len(loaded)))
 
 
 def _dense_root(topology: Topology, sigma: Vector, masses: Vector, alpha: Vector) -> float:
     from scipy.linalg import eigh
 
-    matrix = _dense_quotient(topology, sigma, masses, alpha)
+    matrix = _quotient(topology, sigma, masses, alpha).toarray()
     values = eigh(matrix, eigvals_only=True, subset_by_index=[1, 1])
     safe = float(values[0]) * SAFETY - ROUNDING * float(np.max(abs(matrix).sum(axis=0)))
     return max(safe, root_bound(topology, sigma, masses, alpha))
@@ -115,7 +96,7 @@ def _sparse_root(topology: Topology, sigma: Vector, masses: Vector, alpha: Vecto
     from scipy.sparse.linalg import eigsh
 
     bound = root_bound(topology, sigma, masses, alpha)
-    matrix = _quotient(topology, sigma, masses, alpha)
+    matrix = _quotient(topology, sigma, masses, alpha).tocsc()
     start = np.linspace(1.0, 2.0, matrix.shape[0])
     values = eigsh(
         matrix, k=2, sigma=-0.5 * bound, which="LM", v0=start, return_eigenvectors=False, tol=1e-11

@@ -4,8 +4,8 @@ import itertools
 from functools import partial
 from typing import NamedTuple
 
-from adfs.algorithms.all_reduce import matrix_rounds
 from adfs.algorithms.base import MethodSetting, get_algorithm
+from adfs.algorithms.descent import matrix_rounds
 from adfs.errors import ParameterError
 from adfs.graphs.topology import Topology
 from adfs.schedule.delays import Delays
