@@ -24,7 +24,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from adfs.data.libsvm import read_libsvm, require_samples, stream_libsvm
+from adfs.agreement import Alone
+from adfs.data.libsvm import LibsvmReader, read_libsvm
 from adfs.data.matrices import Samples
 from adfs.errors import DataError, shortened
 from adfs.storage import write_whole
@@ -292,8 +293,8 @@ def _fetch(url: str, part: Path, timeout: float, progress: Progress | None) -> s
 def _check_content(url: str, part: Path, dataset: Dataset) -> None:
     """Refuse an answer that is not LIBSVM data throughout, before its checksum is recorded."""
     try:
-        blocks = stream_libsvm(part, dataset.n_features)
-        require_samples(part, sum(len(y) for _, y in blocks))
+        for _ in LibsvmReader(Alone(), part, dataset.n_features).read():
+            pass
     except DataError as error:
         fault = str(error).replace(str(part), "the answer")
         raise DataError(f"{url} must send LIBSVM data, but: {fault}") from error

@@ -140,20 +140,6 @@ def partition_rows(
     return [order[cuts[node] : cuts[node + 1]] for node in wanted]
 
 
-def partition_counts(
-    n_samples: int, n_nodes: int, how: str = "even", m: int | None = None
-) -> NDArray[np.int64]:
-    """How many rows each node gets.
-
-    Examples
-    --------
-    >>> partition_counts(5, 2).tolist()
-    [3, 2]
-    """
-    n_nodes, m = _checked(n_samples, n_nodes, how, m)
-    return np.full(n_nodes, m) if how == "draw" else np.diff(_cuts(n_samples, n_nodes))
-
-
 def _cuts(n_samples: int, n_nodes: int) -> list[int]:
     """Where each node's rows begin and end, as np.array_split cuts: the first get one row more."""
     share, more = divmod(n_samples, n_nodes)
