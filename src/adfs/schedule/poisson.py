@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from adfs.errors import ParameterError
 from adfs.kernels import poisson
-from adfs.kernels.poisson import TICK_BITS, TICKS
+from adfs.kernels.poisson import TICK_BITS
 from adfs.randomness import stream_key
 from adfs.schedule.events import Events
 from adfs.schedule.sampling_law import SamplingLaw, alias_table
@@ -87,7 +87,8 @@ class PoissonSource:
         # Hashing wraps around 2^64, which NumPy reports when kernels run uncompiled.
         with np.errstate(over="ignore"):
             while True:
-                ticks, clock, chance = _raw(buffer)
+                ticks, clock = np.empty(buffer, np.int64), np.empty(buffer, np.int32)
+                chance = np.empty(buffer)
                 used = poisson.draw_clocks(
                     self._clocks, start << TICK_BITS, stop << TICK_BITS, ticks, clock, chance
                 )
@@ -127,12 +128,10 @@ def _own_clocks(law: SamplingLaw, nodes: Sequence[int] | Integers | None) -> tup
 
 def _tables(law: SamplingLaw, nodes: Integers, wanted: bool) -> tuple[Integers, Integers]:
     """Alias tables of the nodes' samples, end to end, and their sizes."""
-    tables = [
-        alias_table(law.importance_of(int(node)))
-        if wanted and law.p_node[node] > 0.0
-        else np.zeros(0, np.int64)
-        for node in nodes
-    ]
+    tables = [np.zeros(0, np.int64)] * len(nodes)
+    for k, node in enumerate(nodes.tolist()):
+        if wanted and law.p_node[node] > 0.0:
+            tables[k] = alias_table(law.importance_of(node))
     sizes = np.array([len(table) for table in tables], dtype=np.int64)
     return np.concatenate([np.zeros(0, np.int64), *tables]), sizes
 
@@ -153,13 +152,5 @@ def _clocks(
     mean = np.ldexp(rate, length)
     # One by one: a clock's numbers must not depend on which other clocks are computed beside it.
     empty = np.array([math.exp(-value) for value in mean])
-    return poisson.Clocks(
-        which.astype(np.int32), key, length + TICK_BITS, mean, empty, first, size
-    )  # fmt: skip
-
-
-def _raw(buffer: int) -> tuple[Integers, NDArray[np.int32], Vector]:
-    return np.empty(buffer, np.int64), np.empty(buffer, np.int32), np.empty(buffer)
-
-
-__all__ = ["TICKS", "PoissonSource"]
+    cell = length + TICK_BITS
+    return poisson.Clocks(which.astype(np.int32), key, cell, mean, empty, first, size)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adfs.graphs.topology import Topology
-from adfs.schedule.pair_clock import PairClock
+from adfs.schedule.clock import PairClock
 from adfs.theory.description import Description, Fact, SelfDescribing
 from adfs.theory.parameters import LARGEST_RHO, edge_roots
 from adfs.theory.sigma_a import EDGE_MU2, ROUNDING, SAFETY

@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 
 from adfs.algorithms.base import Method, Source
 from adfs.engine.execution import KINDS, Execution
-from adfs.schedule.clock import Clock
+from adfs.schedule.clock import Clock, PairClock
 from adfs.schedule.delays import Delays
-from adfs.schedule.pair_clock import PairClock
 from adfs.schedule.poisson import PoissonSource
 from adfs.schedule.rounds import RoundClock
 from adfs.schedule.sampling_law import Drawer
