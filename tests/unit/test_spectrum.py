@@ -6,8 +6,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from adfs.graphs.distances import find_levels
-from adfs.graphs.spectrum import narrow_spectrum, small_spectrum, wide_spectrum
+from adfs.graphs.spectrum import find_levels, narrow_spectrum, small_spectrum, wide_spectrum
 from adfs.graphs.topology import Topology
 
 
