@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 
 from adfs.agreement import Alone, Peers, agree, attempt
 from adfs.data import datasets
-from adfs.data.labels import classes_of
 from adfs.data.libsvm import LibsvmReader
 from adfs.data.matrices import Matrix, Numbers, Samples, Vector
 from adfs.data.npz import NpzReader
@@ -40,6 +39,7 @@ from adfs.data.reader import (
     read_errors,
     require_labels,
 )
+from adfs.data.shards import classes_of
 from adfs.errors import AdfsError, DataError, ParameterError
 from adfs.losses import Loss, get_loss
 

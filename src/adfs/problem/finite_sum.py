@@ -11,16 +11,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from adfs.agreement import attempt, require_same
-from adfs.data.labels import classes_of, encode
 from adfs.data.matrices import Vector
-from adfs.data.shards import Joined, join_shards
+from adfs.data.shards import Joined, classes_of, encode, join_shards
 from adfs.errors import DataError, GraphError, ParameterError, shortened
 from adfs.graphs.topology import Topology
 from adfs.kernels import certificate
 from adfs.losses import Loss, get_loss, names
 from adfs.network import Network, connect
-from adfs.problem.conditioning import Conditioning
-from adfs.problem.dual_bounds import DualBounds
+from adfs.problem.conditioning import Conditioning, DualBounds
 
 if TYPE_CHECKING:
     from adfs.problem.optimum import Optimum

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from adfs.errors import ParameterError
 from adfs.graphs.topology import Topology
-from adfs.problem.dual_bounds import DualBounds
+from adfs.problem.conditioning import DualBounds
 from adfs.theory.description import BindingPlace, Description, PairwiseParameters, tightest
 from adfs.theory.parameters import ROUNDING, check_probabilities, edge_roots
 from adfs.theory.sigma_a import EDGE_MU2

@@ -9,8 +9,7 @@ from adfs import checks
 from adfs.errors import ParameterError
 from adfs.graphs.topology import Topology
 from adfs.losses import names
-from adfs.problem.conditioning import require_scaled
-from adfs.problem.dual_bounds import DualBounds
+from adfs.problem.conditioning import DualBounds, require_scaled
 from adfs.schedule.clock import CLOCKS
 from adfs.schedule.delays import Delays
 from adfs.theory.non_smooth_parameters import NonSmoothParameters
