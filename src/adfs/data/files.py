@@ -113,15 +113,10 @@ def load_shards(pattern: str | os.PathLike[str], n_features: int | None = None) 
 
 
 class LocalData(NamedTuple):
-    """The samples of a rank's nodes.
+    """The samples of a rank's nodes: consecutive views of one array, in ascending order.
 
-    Attributes
-    ----------
-    shards : list of Shard
-        Rows and labels of its nodes in ascending order, consecutive views of one array; no weights.
-    classes, label_counts : array of shape (2,) or None
-        The two labels over all shards and how often they occur; None where the loss is not for
-        classes.
+    ``classes`` are the two labels over all shards and ``label_counts`` how often they occur; None
+    where the loss is not for classes.
     """
 
     shards: list[Shard]
@@ -141,21 +136,9 @@ def load_share(
 ) -> LocalData:
     r"""Load the rows of this rank's nodes, bit for bit as `load_data` and `partition` give them.
 
-    Every rank calls it with the same arguments.
-
-    Parameters
-    ----------
-    peers : Peers
-    source : str
-        DATA: a LIBSVM or .npz file, a known name, or a pattern that holds ``{node}``.
-    owner : sequence of int
-        The rank of each node; see `place_shards` for patterns. Each rank has a node.
-    loss : str or Loss
-        Says whether labels are classes, of which there must then be two over all shards.
-    how, seed, m
-        How one file is divided; see `partition_rows`. Not used for a pattern.
-    n_features : int, optional
-        Number of columns; else the largest number over all rows.
+    Every rank calls it with the same arguments. ``owner`` is the rank of each node; each rank has
+    one. ``loss`` says whether labels are classes, of which there must then be two over all shards.
+    ``how``, ``seed`` and ``m`` divide one file (see `partition_rows`), not a pattern.
 
     Examples
     --------

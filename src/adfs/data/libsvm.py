@@ -54,22 +54,11 @@ COLUMNS = 5  # of a table of blocks
 
 
 def read_libsvm(path: str | os.PathLike[str], n_features: int | None = None) -> Samples:
-    r"""Read all samples of a LIBSVM file: plain, .gz, .bz2 or .xz.
+    r"""Read all samples of a LIBSVM file: plain, .gz, .bz2 or .xz, as its first bytes say.
 
-    Parameters
-    ----------
-    path : str or path
-        The file. Its first bytes say how it is compressed; a suffix that contradicts them is an
-        error.
-    n_features : int, optional
-        Number of columns; the largest index of the file unless given.
-
-    Returns
-    -------
-    Samples
-        ``X`` of shape (n_samples, n_features) in float64: a C-contiguous array when at least half
-        of the entries are non-zero, else a ``csr_matrix`` with int32 indices (int64 past 2^31
-        entries). ``y`` holds the labels as the file has them.
+    ``X`` has ``n_features`` columns, else as many as the largest index: a C-contiguous float64
+    array when at least half of the entries are non-zero, else a ``csr_matrix`` with int32 indices
+    (int64 past 2^31 entries). ``y`` holds the labels as the file has them.
 
     Examples
     --------

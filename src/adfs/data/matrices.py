@@ -54,17 +54,8 @@ def row_view(X: Matrix, start: int, stop: int) -> Matrix:
 def as_matrix(source: Any, where: str, finite: bool = True, merge: bool = True) -> Any:
     """``source`` as a C-contiguous array, or in CSR with sorted indices; float32 or float64.
 
-    What already is so is not copied.
-
-    Parameters
-    ----------
-    source : array or sparse matrix
-    where : str
-        What a message calls it.
-    finite : bool
-        Refuse NaN and infinity.
-    merge : bool
-        Add up the values of an index that a row gives twice, instead of refusing it.
+    What already is so is not copied. ``where`` is its name in messages; ``finite`` refuses NaN and
+    infinity; ``merge`` adds up the values of an index that a row gives twice, else it is refused.
     """
     if issparse(source):
         matrix = checked_csr(source, where)

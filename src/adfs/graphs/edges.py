@@ -131,12 +131,9 @@ def adjacency(n_nodes: int, edges: Edges) -> Sparse:
     """Symmetric matrix with a one for each edge, in compressed rows."""
     from scipy.sparse import csr_array
 
-    table = incidence(n_nodes, edges)
-    ones = np.ones(2 * len(edges))
-    starts = table.starts.astype(np.int32) if len(ones) <= LARGEST else table.starts
-    # SciPy takes these arrays as they are, and must be free to write to them.
-    parts = (ones, table.neighbours.copy(), starts.copy())
-    return csr_array(parts, shape=(n_nodes, n_nodes))
+    k, l = edges.T
+    ends = np.concatenate([k, l]), np.concatenate([l, k])
+    return csr_array((np.ones(2 * len(edges)), ends), shape=(n_nodes, n_nodes))
 
 
 def laplacian(n_nodes: int, edges: Edges) -> Sparse:

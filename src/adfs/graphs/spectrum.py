@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,7 +82,7 @@ def compute_spectrum(n_nodes: int, edges: Edges) -> Spectrum:
     with one_blas_thread():
         if n_nodes <= SMALL:
             return small_spectrum(n_nodes, edges)
-        levels = find_levels(n_nodes, edges)
+        levels = Levels(n_nodes, edges)
         if levels.width * NARROW <= n_nodes:
             return narrow_spectrum(n_nodes, edges, levels)
         return wide_spectrum(n_nodes, edges)
@@ -114,7 +114,7 @@ def narrow_spectrum(n_nodes: int, edges: Edges, levels: Levels) -> Spectrum:
     """Sparse factors at both ends of the spectrum; resistances level by level."""
     low = _rayleigh(edges, _dominant(_pseudo_inverse(n_nodes, edges), n_nodes))
     high = _rayleigh(edges, _dominant(_inverse_from_above(n_nodes, edges), n_nodes))
-    return Spectrum(low, high, resistances(n_nodes, edges, levels))
+    return Spectrum(low, high, levels.resistances())
 
 
 def _rayleigh(edges: Edges, vector: Vector) -> float:
@@ -147,12 +147,8 @@ def _factor(matrix: Sparse) -> Callable[[Vector], Vector]:
     """Solver of a sparse symmetric positive definite system."""
     from scipy.sparse.linalg import splu
 
-    factor = splu(
-        matrix.tocsc(),
-        permc_spec="MMD_AT_PLUS_A",
-        diag_pivot_thresh=0.0,
-        options={"SymmetricMode": True},
-    )
+    symmetric: Any = {"diag_pivot_thresh": 0.0, "options": {"SymmetricMode": True}}
+    factor = splu(matrix.tocsc(), permc_spec="MMD_AT_PLUS_A", **symmetric)
     return lambda x: factor.solve(x)
 
 
@@ -207,43 +203,99 @@ def _inverse_resistances(edges: Edges, inverse: NDArray[np.float64]) -> NDArray[
     return np.asarray(diagonal[k] + diagonal[l] - 2.0 * inverse[l, k])
 
 
-class Levels(NamedTuple):
-    """The cycles of a graph, sorted by distance from a far node.
+class Levels:
+    """The cycles of a graph, by breadth-first level from a node as far away as two searches find.
 
-    Attributes
-    ----------
-    in_core : (E,) bool
-        Edges that remain once leaves have been removed again and again.
-    order : (n_core,) int
-        Nodes of those edges by level; the root comes first, alone.
-    bounds : (n_levels + 1,) int
-        Level ``i`` is ``order[bounds[i]:bounds[i + 1]]``.
+    ``in_core`` are the edges that remain once leaves have been removed again and again. Their nodes
+    are in ``order``; level ``i`` is ``order[bounds[i]:bounds[i + 1]]``, the first one the root.
     """
 
-    in_core: NDArray[np.bool_]
-    order: NDArray[np.int64]
-    bounds: NDArray[np.int64]
+    def __init__(self, n_nodes: int, edges: Edges) -> None:
+        import networkx as nx
+
+        graph = nx.empty_graph(n_nodes)
+        graph.add_edges_from(edges.tolist())
+        number = nx.core_number(graph)
+        cyclic = np.array([number[node] >= 2 for node in range(n_nodes)])
+        self.in_core: NDArray[np.bool_] = np.all(cyclic[edges], axis=1)
+        self.core, self.n_nodes = edges[self.in_core], n_nodes
+        self.order = self.bounds = np.zeros(1, dtype=np.int64)
+        if len(self.core):
+            distance, root = np.empty(0, np.int64), int(self.core[0, 0])
+            for _ in range(3):
+                distance = _distances(adjacency(n_nodes, self.core), root)
+                root = int(distance.argmax())
+            self.order = np.argsort(distance, kind="stable")[np.count_nonzero(distance < 0) :]
+            counts = np.bincount(distance[self.order])
+            self.bounds = np.concatenate([[0], np.cumsum(counts)])
 
     @property
     def width(self) -> int:
         """Size of the largest level; 0 for a tree."""
         return int(np.diff(self.bounds).max(initial=0))
 
+    def resistances(self) -> Vector:
+        """Effective resistance of each edge, by block elimination from the last level to the root.
 
-def find_levels(n_nodes: int, edges: Edges) -> Levels:
-    """Peel the leaves, then search from a node as far away as two searches can find."""
-    in_core = _core(n_nodes, edges)
-    if not in_core.any():
-        return Levels(in_core, np.empty(0, dtype=np.int64), np.zeros(1, dtype=np.int64))
-    core = edges[in_core]
-    graph = adjacency(n_nodes, core)
-    root = int(core[0, 0])
-    for _ in range(2):
-        root = int(_distances(graph, root).argmax())
-    distance = _distances(graph, root)
-    order = np.argsort(distance, kind="stable")[np.count_nonzero(distance < 0) :]
-    counts = np.bincount(distance[order])
-    return Levels(in_core, order, np.concatenate([[0], np.cumsum(counts)]))
+        With the root grounded, block ``i`` of the Laplacian is ``D_i`` and its coupling to level
+        ``i + 1`` is ``B_i``. The elimination keeps ``X_i = (D_i - B_i X_{i+1} B_i^T)^{-1}`` and
+        ``T_i = B_i X_{i+1}``; going back, the inverse ``G`` has ``G_{i,i+1} = -G_i T_i`` and
+        ``G_{i+1} = X_{i+1} + T_i^T G_i T_i``. Then ``R_kl = G_kk + G_ll - 2 G_kl``.
+        """
+        result = np.ones(len(self.in_core))
+        if not len(self.core):
+            return result
+        self._sort_edges()
+        last = len(self.bounds) - 2
+        X: dict[int, Block] = {last: np.linalg.inv(self._block(2 * last))}
+        T: dict[int, Block] = {}
+        for i in range(last - 1, 0, -1):
+            B = self._block(2 * i + 1)
+            T[i] = B @ X[i + 1]
+            X[i] = np.linalg.inv(self._block(2 * i) - T[i] @ B.T)
+        sorted_r, G = np.empty(len(self.core)), X[1]
+        part, _, l = self._edges(1)
+        sorted_r[part] = G[l, l]
+        for i in range(1, last + 1):
+            part, k, l = self._edges(2 * i)
+            sorted_r[part] = G[k, k] + G[l, l] - 2.0 * G[k, l]
+            if i < last:
+                across = -G @ T[i]
+                part, k, l = self._edges(2 * i + 1)
+                here = G[k, k]
+                G = X[i + 1] - T[i].T @ across
+                sorted_r[part] = here + G[l, l] - 2.0 * across[k, l]
+        result[np.flatnonzero(self.in_core)[self._edge_order]] = sorted_r
+        return result
+
+    def _sort_edges(self) -> None:
+        """Edges within level i come with key 2i, edges from level i to i + 1 with key 2i + 1."""
+        self._degree = degrees(self.n_nodes, self.core)[self.order].astype(np.float64)
+        place = np.empty(self.n_nodes, dtype=np.int64)
+        place[self.order] = np.arange(len(self.order))
+        ends = np.sort(place[self.core], axis=1)
+        level = np.searchsorted(self.bounds, ends, side="right") - 1
+        key = level.sum(axis=1)
+        self._edge_order = np.argsort(key, kind="stable")
+        n_keys = 2 * len(self.bounds) - 2
+        self._edge_bounds = np.searchsorted(key[self._edge_order], np.arange(n_keys))
+        self._ends = (ends - self.bounds[level])[self._edge_order]
+
+    def _edges(self, key: int) -> tuple[slice, NDArray[np.int64], NDArray[np.int64]]:
+        """Where the edges with one key are, and their ends counted within their levels."""
+        part = slice(self._edge_bounds[key], self._edge_bounds[key + 1])
+        return part, self._ends[part, 0], self._ends[part, 1]
+
+    def _block(self, key: int) -> Block:
+        """The block of the Laplacian that holds these edges: ``D_i`` for 2i, ``B_i`` for 2i + 1."""
+        first, second = (slice(*self.bounds[i : i + 2]) for i in (key // 2, (key + 1) // 2))
+        block = np.zeros((first.stop - first.start, second.stop - second.start))
+        _, k, l = self._edges(key)
+        block[k, l] = -1.0
+        if first == second:
+            block[l, k] = -1.0
+            np.fill_diagonal(block, self._degree[first])
+        return block
 
 
 def _distances(graph: Sparse, root: int) -> NDArray[np.int64]:
@@ -252,92 +304,3 @@ def _distances(graph: Sparse, root: int) -> NDArray[np.int64]:
 
     distance = dijkstra(graph, indices=[root], unweighted=True)[0]
     return np.where(np.isfinite(distance), distance, -1.0).astype(np.int64)
-
-
-def _core(n_nodes: int, edges: Edges) -> NDArray[np.bool_]:
-    """Whether each edge is in the 2-core."""
-    import networkx as nx
-
-    graph = nx.empty_graph(n_nodes)
-    graph.add_edges_from(edges.tolist())
-    number = nx.core_number(graph)
-    in_core = np.array([number[node] >= 2 for node in range(n_nodes)])
-    return np.asarray(in_core[edges].all(axis=1))
-
-
-def resistances(n_nodes: int, edges: Edges, levels: Levels) -> NDArray[np.float64]:
-    """Effective resistance of each edge, by block elimination from the last level to the root.
-
-    With the root grounded, block ``i`` of the Laplacian is ``D_i`` and its coupling to level
-    ``i + 1`` is ``B_i``. The elimination keeps ``X_i = (D_i - B_i X_{i+1} B_i^T)^{-1}`` and
-    ``T_i = B_i X_{i+1}``; going back, the inverse ``G`` has ``G_{i,i+1} = -G_i T_i`` and
-    ``G_{i+1} = X_{i+1} + T_i^T G_i T_i``. Then ``R_kl = G_kk + G_ll - 2 G_kl``.
-    """
-    result = np.ones(len(edges))
-    if levels.in_core.any():
-        result[levels.in_core] = _Blocks(n_nodes, edges[levels.in_core], levels).resistances()
-    return result
-
-
-class _Blocks:
-    """Dense blocks of the core's Laplacian, cut at the bounds of the levels."""
-
-    def __init__(self, n_nodes: int, core: Edges, levels: Levels) -> None:
-        self.bounds = levels.bounds
-        self.last = len(levels.bounds) - 2
-        self.degree = degrees(n_nodes, core)[levels.order].astype(np.float64)
-        place = np.empty(n_nodes, dtype=np.int64)
-        place[levels.order] = np.arange(len(levels.order))
-        ends = np.sort(place[core], axis=1)
-        level = np.searchsorted(self.bounds, ends, side="right") - 1
-        # Edges within level i come with key 2i, edges from level i to i + 1 with key 2i + 1.
-        key = level.sum(axis=1)
-        self.edge_order = np.argsort(key, kind="stable")
-        self.edge_bounds = np.searchsorted(key[self.edge_order], np.arange(2 * self.last + 2))
-        self.ends = (ends - self.bounds[level])[self.edge_order]
-
-    def edges(self, key: int) -> tuple[slice, NDArray[np.int64], NDArray[np.int64]]:
-        """Where the edges with one key are, and their ends counted within their levels."""
-        part = slice(self.edge_bounds[key], self.edge_bounds[key + 1])
-        return part, self.ends[part, 0], self.ends[part, 1]
-
-    def block(self, key: int) -> Block:
-        """The block of the Laplacian that holds these edges: ``D_i`` for 2i, ``B_i`` for 2i + 1."""
-        first, second = (slice(*self.bounds[i : i + 2]) for i in (key // 2, (key + 1) // 2))
-        block = np.zeros((first.stop - first.start, second.stop - second.start))
-        _, k, l = self.edges(key)
-        block[k, l] = -1.0
-        if first == second:
-            block[l, k] = -1.0
-            np.fill_diagonal(block, self.degree[first])
-        return block
-
-    def eliminate(self) -> tuple[dict[int, Block], dict[int, Block]]:
-        """``X_i`` for the levels after the root, and ``T_i`` between them."""
-        X: dict[int, Block] = {self.last: np.linalg.inv(self.block(2 * self.last))}
-        T: dict[int, Block] = {}
-        for i in range(self.last - 1, 0, -1):
-            B = self.block(2 * i + 1)
-            T[i] = B @ X[i + 1]
-            X[i] = np.linalg.inv(self.block(2 * i) - T[i] @ B.T)
-        return X, T
-
-    def resistances(self) -> NDArray[np.float64]:
-        """``R`` in the order of the core's edges."""
-        X, T = self.eliminate()
-        sorted_r = np.empty(len(self.ends))
-        G = X[1]
-        part, _, l = self.edges(1)
-        sorted_r[part] = G[l, l]
-        for i in range(1, self.last + 1):
-            part, k, l = self.edges(2 * i)
-            sorted_r[part] = G[k, k] + G[l, l] - 2.0 * G[k, l]
-            if i < self.last:
-                across = -G @ T[i]
-                part, k, l = self.edges(2 * i + 1)
-                here = G[k, k]
-                G = X[i + 1] - T[i].T @ across
-                sorted_r[part] = here + G[l, l] - 2.0 * across[k, l]
-        result = np.empty_like(sorted_r)
-        result[self.edge_order] = sorted_r
-        return result

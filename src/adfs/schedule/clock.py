@@ -32,13 +32,6 @@ class Clock:
 
     A local update at node i adds its duration to T_i.
 
-    Parameters
-    ----------
-    edges : array of int, shape (n_edges, 2)
-    n_nodes : int
-    delays : Delays
-    kind : {"nonblocking", "rendezvous"}
-
     Attributes
     ----------
     finish : array, shape (n_nodes,)
@@ -46,8 +39,7 @@ class Clock:
     busy : array, shape (n_nodes,)
         Time in local updates and in exchanges that both nodes have reached. Under ``rendezvous``
         an exchange takes its full duration at both nodes; under ``nonblocking`` only the part that
-        the node could not hide: from when both have posted until the other's message arrives,
-        nothing if it had arrived before.
+        the node could not hide: from when both have posted until the other's message arrives.
     waiting : array, shape (n_nodes,)
         Time at exchanges that the peer had not reached yet. ``finish = busy + waiting``.
 
@@ -68,12 +60,8 @@ class Clock:
     ) -> None:
         checks.choice("clock", kind, CLOCKS)
         self.edges = _checked_edges(edges, n_nodes)
-        self.n_nodes = n_nodes
-        self.delays = delays
-        self.kind = kind
-        self.finish = np.zeros(n_nodes)
-        self.busy = np.zeros(n_nodes)
-        self.waiting = np.zeros(n_nodes)
+        self.n_nodes, self.delays, self.kind = n_nodes, delays, kind
+        self.finish, self.busy, self.waiting = np.zeros((3, n_nodes))
         self._nominal = delays.nominal(len(self.edges), n_nodes)
         self._law = delays.law_arguments(len(self.edges), n_nodes)
         self._keys = delays.keys()
@@ -110,10 +98,7 @@ class Clock:
         return self._parts(events.which, events.start, _ticks(events, 0))[1]
 
     def idle_share(self) -> NDArray[np.float64]:
-        """Share of the time so far that each node was not busy, (n_nodes,).
-
-        Waiting for a peer counts, and so does what passes between a node's last event and the end.
-        """
+        """Share of the time so far that each node waited, or had done all its events; per node."""
         time = self.time
         return 1.0 - self.busy / time if time > 0.0 else np.zeros(self.n_nodes)
 
@@ -158,15 +143,6 @@ class PairClock(Clock):
     constant delays, T_k = T_l = max(T_k, T_l) + m + tau. Under a random law every elementary step
     and every exchange has its own factor: a node takes the sum of ``work`` draws. A local event
     (``which >= n_edges``) is the work of that node alone.
-
-    Parameters
-    ----------
-    edges : array of int, shape (n_edges, 2)
-    n_nodes : int
-    work : array, shape (n_nodes,)
-        Elementary steps of each node before an exchange, >= 0.
-    delays : Delays
-    kind : {"nonblocking", "rendezvous"}
 
     Examples
     --------

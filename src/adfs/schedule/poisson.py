@@ -27,25 +27,12 @@ class PoissonSource:
     """Draws the events of Poisson clocks from a seed, any stretch of time, without a generator.
 
     Edge ``e`` rings at the rate ``p_edge[e]`` and node ``i`` at the rate ``p_node[i]``, about one
-    event a unit of time for all together. Events are in one total order, known to every node for
+    event per unit of time for all together. Events are in one total order, known to every node for
     its own events: by tick, then by ``which``, then as the clock drew them.
 
-    Parameters
-    ----------
-    law : SamplingLaw
-        Its ``importance_of`` is asked for the given nodes only.
-    seed : int
-        The clocks' streams come from the seed and their own number alone.
-    nodes : sequence of int, optional
-        Draw only the events in which these nodes take part; all by default. The cost does not
-        depend on the other nodes.
-    with_samples : bool
-        Without, local events have the sample -1.
-
-    Attributes
-    ----------
-    rate : float
-        Mean number of its events a unit of time.
+    With ``nodes``, only the events in which these take part are drawn; the cost does not depend on
+    the other nodes, whose samples' importance is not asked for. Without ``with_samples``, local
+    events have the sample -1. ``rate`` is the mean number of events per unit of time.
 
     Examples
     --------

@@ -63,14 +63,8 @@ class CoinRounds:
 class RoundClock:
     """Time of synchronous rounds; all nodes leave a round together.
 
-    Parameters
-    ----------
-    costs : sequence of Cost
-        One a kind, in the order of their numbers in ``Events.which``.
-    edges : array, shape (n_edges, 2)
-        Over which a communication round goes; without edges it takes no time.
-    n_nodes : int
-    delays : Delays
+    There is one ``Cost`` per kind, in the order of their numbers in ``Events.which``. A
+    communication round goes over all ``edges``; without edges it takes no time.
 
     Examples
     --------

@@ -45,22 +45,13 @@ class Passage(NamedTuple):
 
 
 def intervals(events: Events, clock: Clock) -> NDArray[np.void]:
-    """What each node does from when to when, sorted by node, then by event.
+    """What each node does from when to when, sorted by node, then by event; dtype ``INTERVAL``.
 
-    Parameters
-    ----------
-    events : Events
-    clock : Clock
-        Before these events.
-
-    Returns
-    -------
-    array of dtype ``INTERVAL``
-        ``kind`` numbers ``KINDS``. A node *waits* at an exchange that its peer has not reached,
-        and *communicates* from when both have until it leaves: one such interval a node of each
-        exchange, of length zero where the message had arrived before. ``sent`` and ``received``
-        tell when the message it takes left the peer and arrived; NaN in other intervals, where
-        ``peer`` of a local update is -1. The intervals of a node do not overlap.
+    ``kind`` numbers ``KINDS``. A node *waits* at an exchange that its peer has not reached, and
+    *communicates* from when both have until it leaves: one such interval per node of each exchange,
+    of length zero where the message had arrived before. ``sent`` and ``received`` tell when the
+    message it takes left the peer and arrived; NaN in other intervals, where ``peer`` of a local
+    update is -1. The intervals of a node do not overlap.
     """
     seen = _follow(events, clock)
     shared, ready = seen.nodes[:, 1] >= 0, seen.reached.max(axis=1)
