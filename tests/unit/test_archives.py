@@ -9,8 +9,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from adfs.data.files import load_data
-from adfs.data.local_rows import load_share
+from adfs.data.files import load_data, load_share
 from adfs.errors import AdfsError, DataError
 from adfs.model import Model
 from adfs.schedule.schedule import Schedule

@@ -14,8 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from adfs.data.files import load_data
-from adfs.data.local_rows import load_share
+from adfs.data.files import load_data, load_share
 from adfs.errors import DataError
 from support.archives import header, npy
 from support.commands import here
@@ -138,7 +137,7 @@ SCRIPT = """
 import resource, sys
 import numpy, scipy.sparse, sklearn.datasets
 from adfs.cli.main import main
-import adfs.data.files, adfs.data.local_rows, adfs.model
+import adfs.data.files, adfs.model
 room = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize() + (1 << 29)
 resource.setrlimit(resource.RLIMIT_AS, (room, room))
 sys.exit(main(sys.argv[1:]))

@@ -137,12 +137,12 @@ def test_cutting_the_schedule_anywhere_changes_no_bit(kind, law):
     n_events = CHUNK + 500
     which = random_which(rng, n_events, 12, 9)
     delays = Delays(tau=2.3, speed=0.7, law=law, seed=5)
-    whole = run(Clock(GRID_3X3, 9, delays, kind), which).state()
+    whole = run(Clock(GRID_3X3, 9, delays, kind), which).arrays()[0]
     cuts = np.sort(rng.integers(0, n_events, 40))
     pieces = Clock(GRID_3X3, 9, delays, kind)
     for first, last in zip([0, *cuts], [*cuts, n_events], strict=True):
         pieces.advance(make_events(which[first:last], int(first)))
-    for name, values in pieces.state().items():
+    for name, values in pieces.arrays()[0].items():
         assert values.tobytes() == whole[name].tobytes()
 
 
@@ -187,20 +187,15 @@ def test_a_state_survives_a_file_and_goes_on_bit_for_bit(tmp_path):
     delays = Delays(tau=1.7, law="lognormal", seed=1)
     whole = run(Clock(GRID_3X3, 9, delays), which)
     first = run(Clock(GRID_3X3, 9, delays), which[:100])
-    np.savez(tmp_path / "clock.npz", **first.state())
+    np.savez(tmp_path / "clock.npz", **first.arrays()[0])
     second = Clock(GRID_3X3, 9, delays)
     with np.load(tmp_path / "clock.npz", allow_pickle=False) as state:
-        second.restore(state)
+        for name, view in second.arrays()[0].items():
+            view[...] = state[name]
     second.advance(make_events(which[100:], 100))
-    for name, values in whole.state().items():
+    for name, values in whole.arrays()[0].items():
         assert getattr(second, name).tolist() == values.tolist(), name
     assert whole.waiting.max() > 0.0
-
-
-def test_a_state_of_another_graph_is_refused():
-    state = Clock(FIGURE_2_EDGES, 4, Delays()).state()
-    with pytest.raises(ParameterError, match=r"'finish' has shape \(4,\), but there are 9 nodes"):
-        Clock(GRID_3X3, 9, Delays()).restore(state)
 
 
 def test_an_unknown_clock_is_refused_with_the_choices():

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
+from adfs.agreement import Alone
 from adfs.data import libsvm
-from adfs.data.libsvm import read_libsvm, stream_libsvm
-from adfs.data.matrices import Layout, Piece, lay_out
+from adfs.data.libsvm import LibsvmReader, read_libsvm
+from adfs.data.reader import Layout, Piece, lay_out
 from adfs.errors import DataError, ParameterError
 
 DATA = os.environ.get("ADFS_DATA", "")
@@ -85,7 +86,7 @@ def test_small_blocks_change_nothing_and_keep_the_line_number(write, monkeypatch
     whole = read_libsvm(write("\n".join(lines)))
     monkeypatch.setattr(libsvm, "BLOCK_BYTES", 50)
     path = write("\n".join(lines))
-    assert len(list(stream_libsvm(path))) > 20
+    assert len(list(LibsvmReader(Alone(), path, None).read())) > 20
     cut = read_libsvm(path)
     assert (whole.X != cut.X).nnz == 0
     np.testing.assert_array_equal(whole.y, cut.y)
@@ -96,11 +97,11 @@ def test_small_blocks_change_nothing_and_keep_the_line_number(write, monkeypatch
 
 def test_pieces_become_one_matrix_as_wide_as_the_widest():
     pieces = [
-        Piece(csr_matrix([[1.0, 2.0]]), np.array([1])),
-        Piece(np.array([[3.0]]), np.array([0])),
+        Piece(csr_matrix([[1.0, 2.0]]), None, np.array([1])),
+        Piece(np.array([[3.0]]), None, np.array([0])),
     ]
     for dense in (True, False):
-        X = lay_out(list(pieces), 2, Layout(dense, 3, np.dtype(np.float64)))
+        X = lay_out(list(pieces), Layout(dense, 3, np.dtype(np.float64)))
         assert isinstance(X, np.ndarray) == dense
         assert (X if dense else X.toarray()).tolist() == [[3, 0, 0], [1, 2, 0]]
 

@@ -7,8 +7,8 @@ import os
 import numpy as np
 import pytest
 
-from adfs.data import libsvm, libsvm_ranges
-from adfs.data.local_rows import load_share
+from adfs.data import libsvm
+from adfs.data.files import load_share
 from adfs.errors import AdfsError, DataError, ParameterError, is_printed_elsewhere
 from support.peers import local_shards, on_ranks
 
@@ -257,7 +257,7 @@ def test_every_rank_needs_a_node(owner, home):
 
 def test_a_file_that_changes_between_two_readings_is_refused(home, monkeypatch):
     (home / "s").write_text("1 1:1\n0 2:1\n" * 9)
-    count, counted = libsvm_ranges.count_part, []
+    count, counted = libsvm.count_part, []
 
     def count_then_change(path, rank, size):
         counts = count(path, rank, size)
@@ -266,5 +266,5 @@ def test_a_file_that_changes_between_two_readings_is_refused(home, monkeypatch):
             path.write_text("1 1:1\n0 2:5\n" * 9)
         return counts
 
-    monkeypatch.setattr(libsvm_ranges, "count_part", count_then_change)
+    monkeypatch.setattr(libsvm, "count_part", count_then_change)
     assert str(refused(2, "s")).startswith("s must not change while it is read, but it did; start")

@@ -9,8 +9,7 @@ from scipy.sparse import csr_matrix
 
 from adfs.agreement import Alone
 from adfs.data import libsvm
-from adfs.data.files import save_npz
-from adfs.data.local_rows import load_share
+from adfs.data.files import load_share, save_npz
 from support.peers import Replay, on_ranks
 
 pytestmark = pytest.mark.slow

@@ -7,10 +7,9 @@ import pytest
 
 from adfs.errors import ParameterError
 from adfs.kernels import clocks
-from adfs.schedule.clock import CHUNK, CLOCKS
+from adfs.schedule.clock import CHUNK, CLOCKS, PairClock
 from adfs.schedule.delays import Delays
 from adfs.schedule.events import Events
-from adfs.schedule.pair_clock import PairClock
 from oracles import clock as literal
 
 pytestmark = pytest.mark.uncompiled
@@ -109,8 +108,8 @@ def test_cutting_the_schedule_anywhere_changes_no_bit(kind, law):
     for first, last in itertools.pairwise(cuts):
         pieces.advance(make_events(which[first:last], first))
         pieces = pieces.copy()
-    for name, values in pieces.state().items():
-        assert values.tobytes() == whole.state()[name].tobytes()
+    for name, values in pieces.arrays()[0].items():
+        assert values.tobytes() == whole.arrays()[0][name].tobytes()
 
 
 def test_nonblocking_hides_an_exchange_behind_the_others_work():

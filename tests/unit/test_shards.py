@@ -8,8 +8,7 @@ import scipy.sparse as sp
 
 import adfs
 from adfs.agreement import Alone
-from adfs.data.labels import classes_of, encode
-from adfs.data.shards import as_rows, join_shards, slice_rows
+from adfs.data.shards import as_rows, classes_of, encode, join_shards, slice_rows
 from adfs.errors import DataError
 from adfs.kernels.rows import CsrRows, DenseRows
 from adfs.losses import LOSSES

@@ -6,8 +6,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from adfs.graphs.distances import find_levels
-from adfs.graphs.spectrum import narrow_spectrum, small_spectrum, wide_spectrum
+from adfs.graphs.spectrum import Levels, narrow_spectrum, small_spectrum, wide_spectrum
 from adfs.graphs.topology import Topology
 
 
@@ -74,7 +73,7 @@ def name(value):
 
 
 def narrow(graph):
-    return narrow_spectrum(graph.n_nodes, graph.edges, find_levels(graph.n_nodes, graph.edges))
+    return narrow_spectrum(graph.n_nodes, graph.edges, Levels(graph.n_nodes, graph.edges))
 
 
 def wide(graph):

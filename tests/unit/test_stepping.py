@@ -53,7 +53,8 @@ def saved(stepper):
 
 def numbers_of(stepper):
     """What a run shows of itself: models, counts, and every time of its clock."""
-    times = stepper.clock.state()
+    per_node, shared = stepper.clock.arrays()
+    times = per_node | shared
     return {
         "thetas": stepper.algorithm.output(stepper.state).tolist(), "counts": stepper.counts,
         "iteration": stepper.iteration, "time": stepper.clock.time,

@@ -51,9 +51,9 @@ from adfs.kernels.dual_gradient import Memory
 from adfs.kernels.lazy import decay_table
 from adfs.kernels.memory import aligned_zeros
 from adfs.problem.finite_sum import Problem
+from adfs.schedule.clock import PairClock
 from adfs.schedule.delays import Delays
 from adfs.schedule.events import Events
-from adfs.schedule.pair_clock import PairClock
 from adfs.schedule.sampling_law import Drawer
 from adfs.theory.description import Description, Fact, SelfDescribing
 from adfs.theory.parameters import LARGEST_RHO, edge_roots

@@ -15,8 +15,7 @@ from adfs.agreement import Alone, Peers, attempt
 from adfs.cli import output
 from adfs.cli.options import DEFAULT_NODES
 from adfs.data.datasets import DATASETS, available, locate
-from adfs.data.files import NODE, load_rows, shard_paths
-from adfs.data.local_rows import load_share
+from adfs.data.files import NODE, load_rows, load_share, shard_paths
 from adfs.errors import DataError, GraphError, ParameterError
 from adfs.graphs.topology import Topology
 from adfs.losses import get_loss

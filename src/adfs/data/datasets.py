@@ -24,16 +24,15 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from adfs.data.libsvm import read_libsvm, require_samples, stream_libsvm
+from adfs.agreement import Alone
+from adfs.data.libsvm import LibsvmReader, read_libsvm
 from adfs.data.matrices import Samples
 from adfs.errors import DataError, shortened
 from adfs.storage import write_whole
 
-LOADERS = {"breast-cancer": "load_breast_cancer", "diabetes": "load_diabetes"}
-
-
 Progress: TypeAlias = Callable[[int, "int | None"], None]
 
+LOADERS = {"breast-cancer": "load_breast_cancer", "diabetes": "load_diabetes"}
 LIBSVM_URL = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/"
 SUFFIXES = ("", ".xz", ".bz2", ".gz")
 CHUNK_BYTES = 1 << 18
@@ -223,7 +222,7 @@ def _download(
             digest = _fetch(url, part, timeout, progress)
             _verify(name, digest, dataset)
             _check_content(url, part, dataset)
-            _record(name, digest, dataset)
+            _write_checksums(_checksums(dataset) | {name: digest})
     except (OSError, http.client.HTTPException) as error:
         raise DataError(
             f"{url} must be downloaded to {target.parent}, but: {error}; try again, or put the "
@@ -245,7 +244,7 @@ def _unpack(dataset: Dataset) -> Path:
     try:
         with _arriving(target) as part:
             datasets.dump_svmlight_file(X, y, str(part), zero_based=False)
-            _record(dataset.name, _digest(part), dataset)
+            _write_checksums(_checksums(dataset) | {dataset.name: _digest(part)})
     except OSError as error:
         raise DataError(
             f"{dataset.name} must be written to {target.parent}, but: {error}; name another "
@@ -292,8 +291,8 @@ def _fetch(url: str, part: Path, timeout: float, progress: Progress | None) -> s
 def _check_content(url: str, part: Path, dataset: Dataset) -> None:
     """Refuse an answer that is not LIBSVM data throughout, before its checksum is recorded."""
     try:
-        blocks = stream_libsvm(part, dataset.n_features)
-        require_samples(part, sum(len(y) for _, y in blocks))
+        for _ in LibsvmReader(Alone(), part, dataset.n_features).read():
+            pass
     except DataError as error:
         fault = str(error).replace(str(part), "the answer")
         raise DataError(f"{url} must send LIBSVM data, but: {fault}") from error
@@ -339,11 +338,6 @@ def _verify(file: str, digest: str, dataset: Dataset) -> None:
             f"{file} must have the SHA-256 {expected[:12]}..., but has {digest[:12]}...; run "
             f"`adfs datasets --forget {dataset.name}` to fetch it again."
         )
-
-
-def _record(file: str, digest: str, dataset: Dataset) -> None:
-    """Keep a checksum for later."""
-    _write_checksums(_checksums(dataset) | {file: digest})
 
 
 def _write_checksums(checksums: dict[str, str]) -> None:

@@ -1,6 +1,9 @@
 """Loads DATA: a file in one of the known formats, a data set by name, or one file per node.
 
-`FORMATS` is the place where a format is added.
+With ranks, each keeps only the rows of its nodes, with the bits that one process has. It reads only
+what it needs: the files of its nodes, the bytes of its rows, or a stream that it filters. Every
+step ends in an agreement (see `adfs.agreement`), so that one faulty line, found by one rank, ends
+the job with one message.
 """
 
 from __future__ import annotations
@@ -8,88 +11,41 @@ from __future__ import annotations
 import glob
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from adfs.agreement import Alone, Peers, attempt
+from adfs.agreement import Alone, Peers, agree, attempt
 from adfs.data import datasets
-from adfs.data.libsvm import check_n_features, read_libsvm
-from adfs.data.libsvm_ranges import LibsvmReader
-from adfs.data.matrices import (
-    Facts,
-    Layout,
-    Matrix,
-    Numbers,
-    Piece,
-    Samples,
-    Vector,
-    common_layout,
-    lay_out,
-)
-from adfs.data.npz import NpzReader, is_npz, read_npz, require_labels
+from adfs.data.libsvm import LibsvmReader
+from adfs.data.matrices import Matrix, Numbers, Samples, Vector
+from adfs.data.npz import NpzReader
 from adfs.data.npz import save_npz as save_npz
-from adfs.data.partition import Shard, cut_rows
-from adfs.errors import AdfsError, DataError
+from adfs.data.partition import Shard, cut_rows, partition, partition_rows
+from adfs.data.reader import (
+    Facts,
+    Piece,
+    Reader,
+    check_n_features,
+    common_layout,
+    different_content,
+    digest_of_ends,
+    join_labels,
+    lay_out,
+    read_all,
+    read_errors,
+    require_labels,
+)
+from adfs.data.shards import classes_of
+from adfs.errors import AdfsError, DataError, ParameterError
+from adfs.losses import Loss, get_loss
 
 NODE = "{node}"
-
-
-class Reader(Protocol):
-    """One file of which each rank reads some rows; all ranks make it together.
-
-    Attributes
-    ----------
-    n_samples : int
-        Rows of the file.
-    n_features : int or None
-        Number of columns; None where the widest row decides.
-    labels : array of shape (n_samples,) or None
-        All labels, where they are known without reading the rows.
-    dense : bool or None
-        Whether the file stores its rows as an array or in CSR; None where the number of zeros in
-        all rows decides, by `adfs.data.matrices.is_full`.
-    """
-
-    n_samples: int
-    n_features: int | None
-    labels: Vector | None
-    dense: bool | None
-
-    def read(self, rows: Numbers) -> tuple[list[Piece], Vector]:
-        """Rows in any order, some maybe twice, as pieces with their positions; and the labels."""
-        ...
-
-    def survey(self, first: int, last: int) -> tuple[Facts, Vector]:
-        """Check the rows of a range without keeping them: facts about them, and their labels."""
-        ...
-
-
-class Format(NamedTuple):
-    """How files of a format are recognised, read whole, and read by ranks.
-
-    ``read`` takes a path and a number of columns or None, and returns rows, and labels or None.
-    ``open`` takes the ranks too. All errors are `DataError`.
-    """
-
-    name: str
-    matches: Callable[[Path], bool]
-    read: Callable[[Path, int | None], tuple[Matrix, Vector | None]]
-    open: Callable[[Peers, Path, int | None], Reader]
-
-
-# The first that matches is taken, so the last one matches everything.
-FORMATS = (
-    Format("npz", is_npz, read_npz, NpzReader),
-    Format("LIBSVM", lambda path: True, read_libsvm, LibsvmReader),
-)
-
-
-def format_of(path: Path) -> Format:
-    """The format of a file."""
-    return next(each for each in FORMATS if each.matches(path))
+# The first that recognises a file reads it, so the last one takes everything.
+READERS: tuple[type[Reader], ...] = (NpzReader, LibsvmReader)
 
 
 def load_data(source: str | os.PathLike[str], n_features: int | None = None) -> Samples:
@@ -109,29 +65,32 @@ def load_data(source: str | os.PathLike[str], n_features: int | None = None) -> 
         ``X`` a C-contiguous array or a ``csr_matrix`` with int32 indices, float64 or, from a .npz
         file, float32; ``y`` in float64. All values are finite.
     """
-    X, y = load_rows(source, n_features)
-    return Samples(X, require_labels(y, source))
+    return require_labels(*load_rows(source, n_features), source)
 
 
 def load_rows(
     source: str | os.PathLike[str], n_features: int | None = None
 ) -> tuple[Matrix, Vector | None]:
     """The same for prediction: a .npz file may leave out ``y``, which then is None."""
-    path, width = find_file(source, n_features)
-    return format_of(path).read(path, width)
+    return _read_file(*_find_file(source, n_features))
 
 
-def find_file(
-    source: str | os.PathLike[str], n_features: int | None = None
-) -> tuple[Path, int | None]:
+def _read_file(path: Path, n_features: int | None) -> tuple[Matrix, Vector | None]:
+    return read_all(_format_of(path)(Alone(), path, n_features))
+
+
+def _format_of(path: Path) -> type[Reader]:
+    return next(reader for reader in READERS if reader.recognises(path))
+
+
+def _find_file(source: str | os.PathLike[str], n_features: int | None) -> tuple[Path, int | None]:
     """The file behind one DATA, and the number of its columns where it is known beforehand."""
     n_features = check_n_features(n_features)
     name, path = os.fspath(source), Path(source)
     if NODE in name:
         raise DataError(f"{name} must name one file, but holds {NODE}; load it as shards.")
     if name in datasets.DATASETS and (path.is_dir() or not path.exists()):
-        width = datasets.DATASETS[name].n_features if n_features is None else n_features
-        return datasets.locate(name), width
+        return datasets.locate(name), n_features or datasets.DATASETS[name].n_features
     if not path.exists():
         raise DataError(
             f"{name} must be a file or a known data set, but is neither; check the path, or take "
@@ -148,44 +107,199 @@ def load_shards(pattern: str | os.PathLike[str], n_features: int | None = None) 
     All shards get the width of the widest (or ``n_features``), and one layout: dense where at
     least half of all entries are non-zero, else CSR.
     """
-    owner = np.zeros(len(shard_paths(pattern)), dtype=np.int64)
-    shards, _, _ = load_pattern(Alone(), os.fspath(pattern), owner, n_features)
+    nodes = range(len(shard_paths(pattern)))
+    shards = _load_pattern(Alone(), os.fspath(pattern), nodes, n_features)
     return [Samples(shard.X, shard.y) for shard in shards]
 
 
-def load_pattern(
-    peers: Peers, pattern: str, owner: Numbers, n_features: int | None
-) -> tuple[list[Shard], Numbers, Layout]:
-    """The files of this rank's nodes in one layout for all, and the number of rows of every node.
+class LocalData(NamedTuple):
+    """The samples of a rank's nodes: consecutive views of one array, in ascending order.
 
-    ``owner`` is the rank of each node.
+    ``classes`` are the two labels over all shards and ``label_counts`` how often they occur; None
+    where the loss is not for classes.
     """
-    nodes = np.flatnonzero(owner == peers.rank).tolist()
+
+    shards: list[Shard]
+    classes: NDArray[Any] | None
+    label_counts: Numbers | None
+
+
+def load_share(
+    peers: Peers,
+    source: str,
+    owner: Sequence[int] | Numbers,
+    loss: str | Loss,
+    how: str = "even",
+    seed: int = 0,
+    m: int | None = None,
+    n_features: int | None = None,
+) -> LocalData:
+    r"""Load the rows of this rank's nodes, bit for bit as `load_data` and `partition` give them.
+
+    Every rank calls it with the same arguments. ``owner`` is the rank of each node; each rank has
+    one. ``loss`` says whether labels are classes, of which there must then be two over all shards.
+    ``how``, ``seed`` and ``m`` divide one file (see `partition_rows`), not a pattern.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from adfs.agreement import Alone
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "three.txt"
+    ...     _ = path.write_text("+1 1:1\n-1 1:2\n+1 1:3\n")
+    ...     data = load_share(Alone(), str(path), [0, 0], "logistic", "contiguous")
+    >>> [shard.X.tolist() for shard in data.shards], data.classes.tolist()
+    ([[[1.0], [2.0]], [[3.0]]], [-1.0, 1.0])
+    """
+    ranks = np.asarray(owner, dtype=np.int64)
+    attempt(peers, lambda: _check(ranks, peers.size, loss))
+    nodes, n_nodes = np.flatnonzero(ranks == peers.rank).tolist(), len(ranks)
+    if NODE in source:
+        shards = _load_pattern(peers, source, nodes, n_features)
+    elif peers.size == 1:
+        shards = partition(*load_data(source, n_features), n_nodes, how, seed, m)
+    else:
+        reader = _open_together(peers, source, n_features)
+        division = (n_nodes, how, seed, m)
+        shards = _load_some(peers, source, reader, nodes, division)
+    labels = np.concatenate([shard.y for shard in shards])
+    classes, label_counts = classes_of(labels, get_loss(loss), peers), None
+    if classes is not None:
+        own = [int(np.count_nonzero(labels == value)) for value in classes]
+        label_counts = np.sum(peers.gather(own), axis=0)
+    return LocalData(shards, classes, label_counts)
+
+
+def _check(ranks: Numbers, size: int, loss: str | Loss) -> None:
+    """Every node has a rank, every rank a node, and the loss is known."""
+    get_loss(loss)
+    if not np.array_equal(np.unique(ranks), np.arange(size)):
+        raise ParameterError(
+            f"owner={ranks.tolist()} must name each of the {size} ranks and no other; map the "
+            "nodes again."
+        )
+
+
+def _load_pattern(
+    peers: Peers, pattern: str, nodes: Sequence[int], n_features: int | None
+) -> list[Shard]:
+    """The files of this rank's nodes, in one layout for all nodes."""
     width = attempt(peers, lambda: check_n_features(n_features))
-    files = attempt(peers, lambda: [_load_file(pattern, node, width) for node in nodes])
-    sizes = [len(y) for _, y in files]
-    ends = np.cumsum([0, *sizes])
-    pieces = [Piece(X, np.arange(a, a + len(y))) for a, (X, y) in zip(ends, files, strict=False)]
-    own = [list(Facts.of([piece], None, isinstance(piece.X, np.ndarray))) for piece in pieces]
-    facts = [Facts(*each) for facts in peers.gather(own) for each in facts]
-    counts: Numbers = np.empty(len(owner), dtype=np.int64)
-    counts[np.argsort(owner, kind="stable")] = [each.n_rows for each in facts]
-    y = np.concatenate([y for _, y in files])
-    del files
-    layout = common_layout(facts)
-    X = attempt(peers, lambda: lay_out(pieces, len(y), layout))
-    return cut_rows(X, y, sizes), counts, layout
+    pieces = attempt(peers, lambda: list(_read_shards(pattern, nodes, width)))
+    facts = [Facts.of(X, None, isinstance(X, np.ndarray)) for X, _, _ in pieces]
+    sizes = [len(positions) for _, _, positions in pieces]
+    return _shards(peers, pattern, pieces, _gathered(peers, facts), sizes)
 
 
-def _load_file(pattern: str, node: int, n_features: int | None) -> Samples:
-    """The file of one node. If several files are faulty, the first node's error is raised."""
-    path = shard_path(pattern, node)
+def _read_shards(pattern: str, nodes: Sequence[int], n_features: int | None) -> Iterator[Piece]:
+    """The whole file of each node. If several are faulty, the first node's error is raised."""
+    first = 0
+    for node in nodes:
+        path = shard_path(pattern, node)
+        try:
+            X, y = require_labels(*_read_file(path, n_features), path)
+        except AdfsError as error:
+            error.order = node
+            raise
+        yield Piece(X, y, np.arange(first, first + len(y)))
+        first += len(y)
+
+
+def _load_some(
+    peers: Peers,
+    source: str,
+    reader: Reader,
+    nodes: list[int],
+    division: tuple[int, str, int, int | None],
+) -> list[Shard]:
+    """The rows of this rank's nodes, from one file that every rank can open."""
+    n_samples, labels, facts = reader.count(), reader.labels, None
+    how = division[1]
+    if how == "draw" or (how == "sorted" and labels is None):
+        facts, labels = _survey(peers, source, reader, n_samples)
     try:
-        X, y = format_of(path).read(path, n_features)
-        return Samples(X, require_labels(y, path))
-    except AdfsError as error:
-        error.order = node
+        parts = attempt(peers, lambda: partition_rows(n_samples, *division, labels, nodes))
+    except AdfsError:
+        _survey(peers, source, reader, n_samples)  # one process would read the file first
         raise
+    labels = None  # all of them are no longer needed
+    pieces = attempt(peers, lambda: list(reader.read(np.concatenate(parts))))
+    if facts is None:
+        own = [Facts.of(X, reader.n_features, reader.dense) for X, _, _ in pieces]
+        facts = _gathered(peers, own)
+    return _shards(peers, source, pieces, facts, [len(part) for part in parts])
+
+
+def _survey(
+    peers: Peers, source: str, reader: Reader, n_samples: int
+) -> tuple[list[Facts], Vector]:
+    """Check all rows, each rank an equal part; facts and labels of all."""
+    first, last = (rank * n_samples // peers.size for rank in (peers.rank, peers.rank + 1))
+
+    def check() -> tuple[list[Facts], Vector]:
+        facts, labels = [], [np.empty(0)]
+        for X, y, _ in reader.read(np.arange(first, last), keep=False):
+            facts.append(Facts.of(X, reader.n_features, reader.dense))
+            labels.append(require_labels(X, y, source).y)
+        return facts, np.concatenate(labels)
+
+    facts, labels = attempt(peers, check)
+    return _gathered(peers, facts), np.concatenate(peers.gather(labels))
+
+
+def _gathered(peers: Peers, facts: list[Facts]) -> list[Facts]:
+    own = [list(each) for each in facts]
+    return [Facts(*each) for of_rank in peers.gather(own) for each in of_rank]
+
+
+def _shards(
+    peers: Peers, source: str, pieces: list[Piece], facts: list[Facts], sizes: list[int]
+) -> list[Shard]:
+    """The pieces in the layout of all rows, cut in shards of these sizes."""
+
+    def join() -> Samples:
+        y = join_labels(pieces)
+        return require_labels(lay_out(pieces, common_layout(facts)), y, source)
+
+    return cut_rows(*attempt(peers, join), sizes)
+
+
+def _open_together(peers: Peers, source: str, n_features: int | None) -> Reader:
+    """Find the file on each rank's host and open it together; all ranks must see the same."""
+    # A data set is downloaded by rank 0 before the others search for it.
+    found = attempt(peers, lambda: None if peers.rank else _find_file(source, n_features))
+    try:
+        found, error = found or _find_file(source, n_features), None
+    except AdfsError as missing:
+        error = DataError(f"On the host of rank {peers.rank}, {missing}")
+    agree(peers, error)
+    assert found is not None
+    path, width = found
+    seen = peers.gather(attempt(peers, lambda: _identity(path)))
+    attempt(peers, lambda: _require_same_file(path, seen))
+    return _format_of(path)(peers, path, width)
+
+
+def _identity(path: Path) -> list[int]:
+    """The length of a file in bytes, a digest of its two ends, and the number of its format."""
+    if not path.is_file():
+        raise DataError(
+            f"{path} must be a regular file, since each rank reads its own part of it; save it as "
+            "one, or use --engine local."
+        )
+    with read_errors(path):
+        return [path.stat().st_size, digest_of_ends(path), READERS.index(_format_of(path))]
+
+
+def _require_same_file(path: Path, seen: list[Any]) -> None:
+    for rank, each in enumerate(seen):
+        if each[0] != seen[0][0]:
+            raise DataError(
+                f"{path} must be the same file on every rank, but rank 0 sees {seen[0][0]} bytes "
+                f"and rank {rank} sees {each[0]}; copy it again, or use one file per node ({NODE})."
+            )
+        if list(each) != list(seen[0]):
+            raise different_content(path, 0, rank)
 
 
 def shard_paths(pattern: str | os.PathLike[str]) -> list[Path]:

@@ -72,14 +72,11 @@ def higgs_like(n_samples: int, seed: int = 0) -> Samples:
     n_samples = checks.whole("n_samples", n_samples, 1, hint="try n_samples=100")
     random = generator(seed, "generators/higgs_like")
     y = _labels(n_samples, HIGGS_SIGNAL, random)
-    lepton = [_momentum(y, random), _slope(y, random), _angle(y, random)]
-    missing = [_momentum(y, random), _angle(y, random)]
-    jets = []
-    for tag in (2.17, 2.21, 2.55, 3.10):
-        jets += [_momentum(y, random), _slope(y, random), _angle(y, random)]
-        jets.append(random.choice([0.0, tag / 2, tag], p=[0.52, 0.08, 0.40], size=n_samples))
-    masses = _masses(y, random)
-    return Samples(np.column_stack([*lepton, *missing, *jets, masses]), y)
+    columns = [*_particle(y, random), *_particle(y, random, slope=False)]  # lepton, missing energy
+    for tag in (2.17, 2.21, 2.55, 3.10):  # jets
+        columns += _particle(y, random)
+        columns.append(random.choice([0.0, tag / 2, tag], p=[0.52, 0.08, 0.40], size=n_samples))
+    return Samples(np.column_stack([*columns, _masses(y, random)]), y)
 
 
 def sparse_text(
@@ -128,16 +125,14 @@ def _labels(n_samples: int, share: float, random: np.random.Generator) -> NDArra
     return random.permutation(y)
 
 
-def _momentum(y: NDArray[np.float64], random: np.random.Generator) -> NDArray[np.float64]:
-    return random.lognormal(-0.12 - 0.02 * y, 0.5)
-
-
-def _slope(y: NDArray[np.float64], random: np.random.Generator) -> NDArray[np.float64]:
-    return random.standard_normal(y.size).clip(-2.9, 2.9)
-
-
-def _angle(y: NDArray[np.float64], random: np.random.Generator) -> NDArray[np.float64]:
-    return random.uniform(-HIGGS_ANGLE, HIGGS_ANGLE, y.size)
+def _particle(
+    y: NDArray[np.float64], random: np.random.Generator, slope: bool = True
+) -> list[NDArray[np.float64]]:
+    """Momentum, slope (not of missing energy), angle."""
+    columns = [random.lognormal(-0.12 - 0.02 * y, 0.5)]
+    if slope:
+        columns.append(random.standard_normal(y.size).clip(-2.9, 2.9))
+    return [*columns, random.uniform(-HIGGS_ANGLE, HIGGS_ANGLE, y.size)]
 
 
 def _masses(y: NDArray[np.float64], random: np.random.Generator) -> NDArray[np.float64]:

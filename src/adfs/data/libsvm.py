@@ -3,6 +3,11 @@
 The text is decompressed and cut into blocks of whole lines, and scikit-learn parses each block. So
 memory stays near the size of the result, and a stream can be filtered as it passes. A block that
 fails is read again line by line, to name the line.
+
+Where ranks read some rows each, they first count the rows and lines of all blocks together, each in
+its part of the bytes. With the table of all blocks a rank finds the bytes and the line number of
+any row without reading the text before it. A compressed file has no such shortcut: rank 0 counts
+it, and every rank decompresses it up to its last row.
 """
 
 from __future__ import annotations
@@ -13,64 +18,47 @@ import itertools
 import lzma
 import math
 import os
-import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
-from typing import IO, Any, NamedTuple, TypeAlias
+from typing import IO, Any, TypeAlias
 
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from adfs import checks
-from adfs.data.matrices import (
-    LARGEST_INDEX,
-    Facts,
-    Numbers,
+from adfs.agreement import Alone, Peers, attempt
+from adfs.data.matrices import LARGEST_INDEX, Numbers, Samples, Vector, csr_of
+from adfs.data.reader import (
     Piece,
-    Samples,
-    Vector,
-    common_layout,
-    csr_of,
+    check_n_features,
     dense_if_full,
-    lay_out,
+    different_content,
+    digest_of,
+    read_all,
+    read_errors,
+    require_labels,
 )
 from adfs.errors import DataError
 
 Block: TypeAlias = "tuple[csr_matrix[Any], Vector]"
 
 BLOCK_BYTES = 4 << 20
+SMALLEST_BLOCK = 1 << 16
+BLOCKS_PER_RANK = 16  # at least, in a large file: so little is read beyond the rows of a rank
 LONGEST_LINE = 1 << 26  # bytes: some million features of one sample
 MAGIC = {"gz": b"\x1f\x8b", "bz2": b"BZh", "xz": b"\xfd7zXZ\x00"}
 OPENERS: dict[str, Callable[[Any], Any]] = {"gz": gzip.open, "bz2": bz2.open, "xz": lzma.open}
 NOT_A_NUMBER = np.frombuffer(b" \t\n\r\x0b\x0c#", dtype=np.uint8)
-
-
-class TextLines(NamedTuple):
-    """The lines of a text: where each begins (and the last ends), and which hold a sample."""
-
-    bounds: Numbers
-    samples: Numbers
+COLUMNS = 5  # of a table of blocks
 
 
 def read_libsvm(path: str | os.PathLike[str], n_features: int | None = None) -> Samples:
-    r"""Read all samples of a LIBSVM file: plain, .gz, .bz2 or .xz.
+    r"""Read all samples of a LIBSVM file: plain, .gz, .bz2 or .xz, as its first bytes say.
 
-    Parameters
-    ----------
-    path : str or path
-        The file. Its first bytes say how it is compressed; a suffix that contradicts them is an
-        error.
-    n_features : int, optional
-        Number of columns; the largest index of the file unless given.
-
-    Returns
-    -------
-    Samples
-        ``X`` of shape (n_samples, n_features) in float64: a C-contiguous array when at least half
-        of the entries are non-zero, else a ``csr_matrix`` with int32 indices (int64 past 2^31
-        entries). ``y`` holds the labels as the file has them.
+    ``X`` has ``n_features`` columns, else as many as the largest index: a C-contiguous float64
+    array when at least half of the entries are non-zero, else a ``csr_matrix`` with int32 indices
+    (int64 past 2^31 entries). ``y`` holds the labels as the file has them.
 
     Examples
     --------
@@ -82,42 +70,121 @@ def read_libsvm(path: str | os.PathLike[str], n_features: int | None = None) -> 
     >>> X.tolist(), y.tolist()
     ([[0.5, 0.0, 2.0], [0.0, 1.0, 0.0]], [1.0, -1.0])
     """
-    n_features = check_n_features(n_features)
-    pieces: list[Piece] = []
-    labels, n_rows = [], 0
-    for X, y in stream_libsvm(path, n_features):
-        # Dense or CSR, whichever takes less memory.
-        pieces.append(Piece(dense_if_full(X), np.arange(n_rows, n_rows + len(y))))
-        labels.append(y)
-        n_rows += len(y)
-    require_samples(path, n_rows)
-    layout = common_layout([Facts.of(pieces, n_features, None)])
-    return Samples(lay_out(pieces, n_rows, layout), np.concatenate(labels))
+    reader = LibsvmReader(Alone(), Path(path), check_n_features(n_features))
+    return require_labels(*read_all(reader), path)
 
 
-def require_samples(path: str | os.PathLike[str], count: int) -> None:
-    """Refuse a file without samples."""
+class LibsvmReader:
+    """One LIBSVM file, plain or compressed; see `adfs.data.reader.Reader`."""
+
+    labels: Vector | None = None  # all rows would have to be read
+    dense: bool | None = None
+
+    def __init__(self, peers: Peers, path: Path, n_features: int | None) -> None:
+        self.peers, self.path, self.n_features = peers, path, n_features
+
+    @staticmethod
+    def recognises(path: Path) -> bool:
+        """Any file that no other format takes."""
+        return True
+
+    def count(self) -> int:
+        """Count the rows, each rank in its part of the bytes, and keep the table of all blocks."""
+        peers = self.peers
+        counts = peers.gather(attempt(peers, lambda: count_part(self.path, peers.rank, peers.size)))
+        self._offset, self._length, self._digest, rows, lines = (
+            np.concatenate(counts).reshape(-1, COLUMNS).T
+        )
+        self._counted_by = np.repeat(
+            np.arange(peers.size), [len(each) // COLUMNS for each in counts]
+        )
+        # One entry more, for the end of the file.
+        self._first_row = np.concatenate([[0], np.cumsum(rows)])
+        self._first_line = np.concatenate([[1], 1 + np.cumsum(lines)])
+        n_samples = int(self._first_row[-1])
+        attempt(peers, lambda: _require_samples(self.path, n_samples))
+        return n_samples
+
+    def read(self, rows: Numbers | None = None, keep: bool = True) -> Iterator[Piece]:
+        """All rows, or some in any order; each is parsed once, even if it is asked for twice."""
+        if rows is None:
+            yield from self._read_all()
+            return
+        order = np.argsort(rows, kind="stable")
+        ascending = rows[order]
+        for number, text in self._blocks(ascending):
+            first_row, last_row = self._first_row[number : number + 2]
+            start, stop = np.searchsorted(ascending, [first_row, last_row])
+            if start == stop:
+                continue
+            places, take = np.unique(ascending[start:stop] - first_row, return_inverse=True)
+            bounds, samples = find_lines(text)
+            lines = samples[places]
+            starts, stops = (bounds[lines + k].tolist() for k in (0, 1))
+            if lines[-1] - lines[0] + 1 == len(lines):
+                text = text[starts[0] : stops[-1]]
+            else:
+                text = b"".join(text[a:b] for a, b in zip(starts, stops, strict=True))
+            numbers = (self._first_line[number] + lines).tolist()
+            X, y = parse(self.path, text, numbers, self.n_features)
+            if len(places) < stop - start:
+                X, y = X[take], y[take]
+            yield Piece(dense_if_full(X), y, order[start:stop])
+
+    def _read_all(self) -> Iterator[Piece]:
+        n_rows, first_line = 0, 1
+        with open_text(self.path) as (file, _):
+            while text := read_lines(self.path, file, BLOCK_BYTES):
+                X, y = parse(self.path, text, itertools.count(first_line), self.n_features)
+                if len(y):
+                    yield Piece(dense_if_full(X), y, np.arange(n_rows, n_rows + len(y)))
+                n_rows += len(y)
+                first_line += text.count(b"\n")
+        _require_samples(self.path, n_rows)
+
+    def _blocks(self, rows: Numbers) -> Iterator[tuple[int, bytes]]:
+        """Number and text of the blocks that hold these ascending rows; of all before if packed.
+
+        Every rank that reads a block compares it with the digest of the rank that counted it.
+        """
+        numbers = np.unique(np.searchsorted(self._first_row, rows, side="right") - 1)
+        with open_text(self.path) as (file, compression):
+            if compression and len(numbers):
+                numbers = np.arange(numbers[-1] + 1)
+            for number in numbers.tolist():
+                file.seek(self._offset[number])
+                text = file.read(self._length[number])
+                if digest_of(text) != self._digest[number]:
+                    counted_by = int(self._counted_by[number])
+                    raise different_content(self.path, counted_by, self.peers.rank)
+                yield number, text
+
+
+def count_part(path: Path, rank: int, size: int) -> Numbers:
+    """Place, length, digest, rows and lines of each block that begins in one part of the bytes."""
+    with open_text(path) as (file, compression):
+        if compression:
+            start, stop = 0, 0 if rank else math.inf
+            n_bytes = BLOCK_BYTES
+        else:
+            end = file.seek(0, 2)
+            start, stop = rank * end // size, (rank + 1) * end // size
+            n_bytes = min(BLOCK_BYTES, max(SMALLEST_BLOCK, end // (size * BLOCKS_PER_RANK)))
+        counts, at = [], start
+        file.seek(max(0, start - 1))
+        if start:
+            # A line belongs to the part where it begins: the rest of the line before is skipped.
+            at += len(_rest_of_line(path, file)) - 1
+        while at < stop and (text := read_lines(path, file, int(min(n_bytes, stop - at)))):
+            n_rows = len(find_lines(text)[1])
+            counts += [at, len(text), digest_of(text), n_rows, text.count(b"\n")]
+            at += len(text)
+    return np.array(counts, dtype=np.int64)
+
+
+def _require_samples(path: Path, count: int) -> None:
     if not count:
         raise DataError(f"{path} must hold at least one sample, but has none; check the file.")
-
-
-def stream_libsvm(path: str | os.PathLike[str], n_features: int | None = None) -> Iterator[Block]:
-    """Consecutive samples (X, y), each X a CSR matrix as wide as its own largest index."""
-    file_path, first_line, n_features = Path(path), 1, check_n_features(n_features)
-    with open_text(file_path) as (file, _):
-        while text := read_lines(file_path, file, BLOCK_BYTES):
-            block = parse(file_path, text, itertools.count(first_line), n_features)
-            first_line += text.count(b"\n")
-            if len(block[1]):
-                yield block
-
-
-def check_n_features(n_features: int | None) -> int | None:
-    """A number of columns, if one is given: a whole number that an index can reach."""
-    if n_features is None:
-        return None
-    way_out = "leave it out to take the largest index of the data"
-    return checks.whole("n_features", n_features, 1, LARGEST_INDEX, way_out)
 
 
 def parse(path: Path, text: bytes, numbers: Iterable[int], n_features: int | None) -> Block:
@@ -127,16 +194,16 @@ def parse(path: Path, text: bytes, numbers: Iterable[int], n_features: int | Non
     try:
         X, y = load_svmlight_file(BytesIO(text), zero_based=False)
     except (ValueError, OverflowError):
-        raise first_error(path, text, numbers, n_features) from None
+        raise _first_error(path, text, numbers, n_features) from None
     too_wide = n_features is not None and X.shape[1] > n_features
     if too_wide or not (np.isfinite(X.data).all() and np.isfinite(y).all()):
-        raise first_error(path, text, numbers, n_features)
+        raise _first_error(path, text, numbers, n_features)
     X.eliminate_zeros()
     return csr_of(X.data, X.indices, X.indptr, X.shape), y
 
 
-def find_lines(text: bytes) -> TextLines:
-    """The lines of ``text``, without parsing them; blank lines and comments are not samples.
+def find_lines(text: bytes) -> tuple[Numbers, Numbers]:
+    """Where each line begins (and the last ends), and which lines hold a sample, without parsing.
 
     Most samples begin with a digit or a sign, so only other lines are examined one by one.
     """
@@ -148,21 +215,7 @@ def find_lines(text: bytes) -> TextLines:
     for line in np.flatnonzero(~holds):
         tokens = text[bounds[line] : bounds[line + 1]].split(b"#")[0].split()
         holds[line] = len(tokens) > 0
-    return TextLines(bounds, np.flatnonzero(holds))
-
-
-@contextmanager
-def read_errors(path: Path) -> Iterator[None]:
-    """Every error while ``path`` is read, as one sentence."""
-    try:
-        yield
-    except EOFError as error:
-        raise DataError(
-            f"{path} must be a whole compressed file, but ends too early; fetch it again."
-        ) from error
-    except (OSError, zlib.error, lzma.LZMAError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise DataError(f"{path} cannot be read: {reason}; check the file.") from error
+    return bounds, np.flatnonzero(holds)
 
 
 @contextmanager
@@ -191,11 +244,10 @@ def open_text(path: Path) -> Iterator[tuple[IO[bytes], str | None]]:
 def read_lines(path: Path, file: IO[bytes], n_bytes: int) -> bytes:
     """The next ``n_bytes`` or so, in whole lines; what is not text is refused."""
     text = _require_text(path, file.read(n_bytes))
-    return text if text.endswith(b"\n") else text + rest_of_line(path, file)
+    return text if text.endswith(b"\n") else text + _rest_of_line(path, file)
 
 
-def rest_of_line(path: Path, file: IO[bytes]) -> bytes:
-    """The rest of a line of limited length."""
+def _rest_of_line(path: Path, file: IO[bytes]) -> bytes:
     text = _require_text(path, file.readline(LONGEST_LINE))
     if len(text) == LONGEST_LINE and not text.endswith(b"\n"):
         raise DataError(
@@ -206,7 +258,6 @@ def rest_of_line(path: Path, file: IO[bytes]) -> bytes:
 
 
 def _require_text(path: Path, text: bytes) -> bytes:
-    """Refuse a zero byte, which LIBSVM text does not have."""
     if b"\0" in text:
         raise DataError(
             f"{path} must be LIBSVM text, but holds binary data; pass a text file, "
@@ -215,35 +266,25 @@ def _require_text(path: Path, text: bytes) -> bytes:
     return text
 
 
-class LineError(DataError):
-    """A line that breaks a rule; ``order`` is its number, so that the first one is reported."""
-
-    def __init__(self, sentence: str, line: int) -> None:
-        super().__init__(sentence)
-        self.order = line
-
-
-def first_error(
+def _first_error(
     path: Path, text: bytes, numbers: Iterable[int], n_features: int | None
-) -> LineError:
+) -> DataError:
     """The error about the first line of ``text`` that breaks a rule.
 
     The numbers of the lines may have gaps, where ``text`` was picked from a longer one.
     """
-    first = None
-    for number, line in zip(numbers, text.split(b"\n"), strict=False):
-        first = number if first is None else first
-        broken_rule = _broken_rule(line, n_features)
-        if broken_rule:
-            return LineError(f"{path}, line {number}: {broken_rule}.", number)
-    first = first or 1
-    return LineError(
-        f"{path}, after line {first - 1}: this is not LIBSVM text; check the file.", first
-    )
+    lines = list(zip(numbers, text.split(b"\n"), strict=False))
+    order = lines[0][0]
+    error = DataError(f"{path}, after line {order - 1}: this is not LIBSVM text; check the file.")
+    for number, line in lines:
+        if broken_rule := _broken_rule(line, n_features):
+            order, error = number, DataError(f"{path}, line {number}: {broken_rule}.")
+            break
+    error.order = order
+    return error
 
 
 def _broken_rule(line: bytes, n_features: int | None) -> str | None:
-    """The first rule that a line breaks, with the value and the way out."""
     tokens = line.split(b"#")[0].split()
     if not tokens:
         return None
@@ -282,7 +323,6 @@ def _broken_rule(line: bytes, n_features: int | None) -> str | None:
 
 
 def _number(token: bytes) -> float:
-    """The number that a token spells; NaN where it spells none."""
     try:
         return float(token)
     except ValueError:
@@ -290,5 +330,4 @@ def _number(token: bytes) -> float:
 
 
 def _show(token: bytes) -> str:
-    """A token, cut to a readable length, as a message shows it."""
     return repr(token[:30].decode("utf-8", "replace"))

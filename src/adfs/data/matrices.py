@@ -1,4 +1,4 @@
-"""Matrices of samples, dense or CSR: checks, one layout rule, and rows put together from pieces."""
+"""Matrices of samples, dense or CSR, and what is checked about them."""
 
 from __future__ import annotations
 
@@ -26,125 +26,6 @@ class Samples(NamedTuple):
     y: Vector
 
 
-class Piece(NamedTuple):
-    """Some rows, and their positions in the matrix of which they become a part."""
-
-    X: Matrix
-    positions: Numbers
-
-
-class Layout(NamedTuple):
-    """How rows are stored: as an array or in CSR, with how many columns, of which type."""
-
-    dense: bool
-    width: int
-    dtype: Any
-
-
-class Facts(NamedTuple):
-    """What the layout of all rows depends on, measured for some of them.
-
-    ``n_filled`` counts the entries that are not zero, or are stored. ``dense`` says how a file
-    stores its rows; None where only all rows together decide.
-    """
-
-    n_rows: int
-    n_filled: int
-    width: int
-    dtype: str
-    dense: bool | None
-
-    @classmethod
-    def of(cls, pieces: list[Piece], width: int | None, dense: bool | None) -> Facts:
-        """Facts about the rows of some pieces, at least ``width`` columns wide."""
-        return cls(
-            sum(X.shape[0] for X, _ in pieces),
-            sum(n_filled(X) for X, _ in pieces),
-            max((X.shape[1] for X, _ in pieces), default=1) if width is None else width,
-            np.result_type(*(X.dtype for X, _ in pieces)).str if pieces else "<f4",
-            dense,
-        )
-
-
-def common_layout(facts: list[Facts]) -> Layout:
-    """One layout for all rows: that of their files if it is the same, else by the number of zeros.
-
-    Examples
-    --------
-    >>> common_layout([Facts(2, 5, 3, "<f8", None), Facts(1, 0, 4, "<f8", None)])
-    Layout(dense=False, width=4, dtype=dtype('float64'))
-    """
-    width = max(each.width for each in facts)
-    dtype = np.result_type(*(np.dtype(each.dtype) for each in facts))
-    dense, *others = {each.dense for each in facts}
-    if dense is None or others:
-        filled = sum(each.n_filled for each in facts)
-        dense = is_full(filled, sum(each.n_rows for each in facts), width)
-    return Layout(dense, width, dtype)
-
-
-def n_filled(X: Matrix) -> int:
-    """Number of entries that are not zero, or are stored."""
-    return int(np.count_nonzero(X) if isinstance(X, np.ndarray) else X.nnz)
-
-
-def is_full(filled: int, n_rows: int, width: int) -> bool:
-    """Whether rows are stored as an array: at least half of their entries are not zero."""
-    return 2 * int(filled) >= n_rows * width
-
-
-def dense_if_full(X: csr_matrix[Any]) -> Matrix:
-    """``X`` as an array when at least half of its entries are not zero, else ``X`` itself."""
-    return X.toarray() if is_full(X.nnz, *X.shape) else X
-
-
-def lay_out(pieces: list[Piece], n_rows: int, layout: Layout) -> Matrix:
-    """All pieces in one matrix. The list is emptied on the way, to save memory."""
-    if len(pieces) == 1 and _is_laid_out(pieces[0], n_rows, layout):
-        return pieces.pop().X
-    if layout.dense:
-        dense = np.zeros((n_rows, layout.width), dtype=layout.dtype)
-        while pieces:
-            X, positions = pieces.pop()
-            rows = X if isinstance(X, np.ndarray) else X.toarray()
-            dense[_as_slice(positions), : rows.shape[1]] = rows
-        return dense
-    sizes = np.zeros(n_rows + 1, dtype=np.int64)
-    for number, (X, positions) in enumerate(pieces):
-        part = csr_matrix(X) if isinstance(X, np.ndarray) else X
-        pieces[number] = Piece(part, positions)
-        sizes[positions + 1] = np.diff(part.indptr)
-    indptr = np.cumsum(sizes)
-    data = np.empty(indptr[-1], dtype=layout.dtype)
-    indices = np.empty(indptr[-1], np.int32 if layout.width <= LARGEST_INDEX else np.int64)
-    while pieces:
-        part, positions = pieces.pop()
-        assert not isinstance(part, np.ndarray)
-        first = indptr[positions]
-        if isinstance(_as_slice(positions), slice):
-            places: Any = slice(first[0], first[0] + part.nnz)
-        else:
-            places = np.repeat(first - part.indptr[:-1], np.diff(part.indptr))
-            places += np.arange(part.nnz)
-        data[places], indices[places] = part.data, part.indices
-    return csr_of(data, indices, indptr, (n_rows, layout.width))
-
-
-def _is_laid_out(piece: Piece, n_rows: int, layout: Layout) -> bool:
-    """Whether a piece already is all rows in their order and layout."""
-    in_order = len(piece.positions) == n_rows and isinstance(_as_slice(piece.positions), slice)
-    return in_order and layout == Layout(
-        not issparse(piece.X), piece.X.shape[1], np.dtype(piece.X.dtype)
-    )
-
-
-def _as_slice(positions: Numbers) -> Any:
-    """Consecutive positions as a slice, which is copied faster and needs no list of places."""
-    if len(positions) and (np.diff(positions) == 1).all():
-        return slice(positions[0], positions[-1] + 1)
-    return positions
-
-
 def csr_of(
     data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any], shape: tuple[int, int]
 ) -> csr_matrix[Any]:
@@ -152,15 +33,6 @@ def csr_of(
     index_type: Any = np.int32 if max(len(data), *shape) <= LARGEST_INDEX else np.int64
     indices, indptr = (part.astype(index_type, copy=False) for part in (indices, indptr))
     return csr_matrix((data, indices, indptr), shape=shape)
-
-
-def widen(X: Matrix, width: int) -> Matrix:
-    """``X`` with columns of zeros added up to ``width``."""
-    if X.shape[1] == width:
-        return X
-    if isinstance(X, np.ndarray):
-        return np.pad(X, ((0, 0), (0, width - X.shape[1])))
-    return csr_matrix((X.data, X.indices, X.indptr), shape=(X.shape[0], width))
 
 
 def row_view(X: Matrix, start: int, stop: int) -> Matrix:
@@ -182,17 +54,8 @@ def row_view(X: Matrix, start: int, stop: int) -> Matrix:
 def as_matrix(source: Any, where: str, finite: bool = True, merge: bool = True) -> Any:
     """``source`` as a C-contiguous array, or in CSR with sorted indices; float32 or float64.
 
-    What already is so is not copied.
-
-    Parameters
-    ----------
-    source : array or sparse matrix
-    where : str
-        What a message calls it.
-    finite : bool
-        Refuse NaN and infinity.
-    merge : bool
-        Add up the values of an index that a row gives twice, instead of refusing it.
+    What already is so is not copied. ``where`` is its name in messages; ``finite`` refuses NaN and
+    infinity; ``merge`` adds up the values of an index that a row gives twice, else it is refused.
     """
     if issparse(source):
         matrix = checked_csr(source, where)

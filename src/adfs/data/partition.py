@@ -127,7 +127,8 @@ def partition_rows(
     n_nodes, m = _checked(n_samples, n_nodes, how, m)
     wanted = range(n_nodes) if nodes is None else nodes
     if how == "draw":
-        return [_draw(n_samples, m or 0, seed, node) for node in wanted]
+        streams = [generator(seed, f"partition/draw/{node}") for node in wanted]
+        return [np.sort(own.choice(n_samples, m, replace=False, shuffle=False)) for own in streams]
     cuts = _cuts(n_samples, n_nodes)
     if how == "contiguous":
         return [np.arange(cuts[node], cuts[node + 1]) for node in wanted]
@@ -140,22 +141,8 @@ def partition_rows(
     return [order[cuts[node] : cuts[node + 1]] for node in wanted]
 
 
-def partition_counts(
-    n_samples: int, n_nodes: int, how: str = "even", m: int | None = None
-) -> NDArray[np.int64]:
-    """How many rows each node gets.
-
-    Examples
-    --------
-    >>> partition_counts(5, 2).tolist()
-    [3, 2]
-    """
-    n_nodes, m = _checked(n_samples, n_nodes, how, m)
-    return np.full(n_nodes, m) if how == "draw" else np.diff(_cuts(n_samples, n_nodes))
-
-
 def _cuts(n_samples: int, n_nodes: int) -> list[int]:
-    """Where each node's rows begin and end, as np.array_split cuts: the first get one row more."""
+    """Where each node's rows begin and end, as np.array_split cuts."""
     share, more = divmod(n_samples, n_nodes)
     return [node * share + min(node, more) for node in range(n_nodes + 1)]
 
@@ -179,9 +166,3 @@ def _checked(n_samples: int, n_nodes: int, how: str, m: int | None) -> tuple[int
             "node has one; lower it, or take how='draw'."
         )
     return n_nodes, m
-
-
-def _draw(n_samples: int, m: int, seed: int, node: int) -> NDArray[np.int64]:
-    """``m`` distinct rows, ascending, from the stream of one node."""
-    random = generator(seed, f"partition/draw/{node}")
-    return np.sort(random.choice(n_samples, m, replace=False, shuffle=False))

@@ -1,4 +1,4 @@
-"""From the arrays of a user to flat arrays: checked shards, joined without a copy."""
+"""From the arrays of a user to flat arrays: checked shards, joined without a copy; coded labels."""
 
 import itertools
 from collections.abc import Sequence
@@ -8,9 +8,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from adfs.agreement import Peers, attempt
 from adfs.data.matrices import Vector, as_matrix, as_vector
-from adfs.errors import DataError
+from adfs.errors import DataError, shortened
 from adfs.kernels.rows import CsrRows, DenseRows
+from adfs.losses import Loss
 
 Rows = DenseRows | CsrRows
 Part = tuple[Any, NDArray[Any], Vector | None]  # features, labels, weights of a shard
@@ -31,16 +33,26 @@ def join_shards(shards: Sequence[Any]) -> Joined:
     if len(shards) == 0:
         raise DataError("There are no shards; a problem needs at least one node with data.")
     parts = [_checked(shard, node) for node, shard in enumerate(shards)]
-    _same_width(parts)
-    counts = np.array([len(targets) for _, targets, _ in parts], dtype=np.int64)
-    targets = _joined_labels([targets for _, targets, _ in parts])
-    offsets = np.concatenate([[0], np.cumsum(counts)])
+    width = parts[0][0].shape[1]
+    for node, (matrix, _, _) in enumerate(parts):
+        if matrix.shape[1] != width:
+            raise DataError(
+                f"The shard of node {node} has {matrix.shape[1]} features but that of node 0 has "
+                f"{width}; all shards need the same columns (pad with zeros, or use --n-features)."
+            )
+    labels = [targets for _, targets, _ in parts]
+    try:
+        targets = _end_to_end(labels)
+    except TypeError:
+        kinds = ", ".join(sorted({str(part.dtype) for part in labels}))
+        raise DataError(f"Labels of all shards must be of one kind, not {kinds}.") from None
+    offsets = np.cumsum([0, *map(len, labels)])
     weights = np.ones(int(offsets[-1]))
     for node, (_, _, given) in enumerate(parts):
         if given is not None:
             weights[offsets[node] : offsets[node + 1]] = given
-    matrices = [matrix for matrix, _, _ in parts]
-    return Joined(_join_matrices(matrices), targets, weights, offsets, matrices[0].shape[1])
+    rows = _join_matrices([matrix for matrix, _, _ in parts])
+    return Joined(rows, targets, weights, offsets, width)
 
 
 def as_rows(matrix: Any) -> Rows:
@@ -74,16 +86,6 @@ def _checked(shard: Any, node: int) -> Part:
     return matrix, targets, weights
 
 
-def _same_width(parts: list[Part]) -> None:
-    width = parts[0][0].shape[1]
-    for node, (matrix, _, _) in enumerate(parts):
-        if matrix.shape[1] != width:
-            raise DataError(
-                f"The shard of node {node} has {matrix.shape[1]} features but that of node 0 has "
-                f"{width}; all shards need the same columns (pad with zeros, or use --n-features)."
-            )
-
-
 def _join_matrices(matrices: list[Any]) -> Rows:
     if all(not sp.issparse(matrix) for matrix in matrices):
         return DenseRows(_end_to_end(matrices))
@@ -96,14 +98,6 @@ def _join_matrices(matrices: list[Any]) -> Rows:
     if indices.dtype != np.int32 and matrices[0].shape[1] <= np.iinfo(np.int32).max:
         indices = indices.astype(np.int32)
     return CsrRows(values, indices, indptr)
-
-
-def _joined_labels(parts: list[NDArray[Any]]) -> NDArray[Any]:
-    try:
-        return _end_to_end(parts)
-    except TypeError:
-        kinds = ", ".join(sorted({str(part.dtype) for part in parts}))
-        raise DataError(f"Labels of all shards must be of one kind, not {kinds}.") from None
 
 
 def _end_to_end(parts: list[NDArray[Any]]) -> NDArray[Any]:
@@ -132,3 +126,59 @@ def _owner(array: NDArray[Any]) -> Any:
     while isinstance(array.base, np.ndarray):
         array = array.base
     return array
+
+
+def classes_of(targets: NDArray[Any], loss: Loss, peers: Peers) -> NDArray[Any] | None:
+    """The two classes over all processes, the larger one last; None for a regression."""
+    if not loss.binary:
+        return None
+    classes = attempt(peers, lambda: _distinct(targets))
+    gathered = peers.gather(classes.tolist() if classes.dtype.kind == "O" else classes)
+    if peers.size > 1:
+        of_all = [np.asarray(each) for each in gathered]
+        classes = attempt(peers, lambda: _distinct(np.concatenate(of_all)))
+    attempt(peers, lambda: _require_two(classes, loss))
+    return classes
+
+
+def encode(targets: NDArray[Any], loss: Loss, classes: NDArray[Any] | None) -> NDArray[np.float64]:
+    """Labels as the kernels need them: -1 and 1 for classes, else the targets as they are."""
+    if classes is not None:
+        return np.where(targets == classes[1], 1.0, -1.0)
+    if targets.dtype.kind not in "fiub":
+        raise DataError(
+            f"loss {loss.name!r} needs numbers as targets, not {targets.dtype}; "
+            "for classes use a loss such as logistic."
+        )
+    return targets.astype(np.float64)
+
+
+def _distinct(targets: NDArray[Any]) -> NDArray[Any]:
+    """The different labels in order; two numbers are found without a sorted copy of all of them."""
+    if targets.dtype.kind in "fiub":
+        ends = np.array([targets.min(), targets.max()])
+        if ends[0] != ends[1] and ((targets == ends[0]) | (targets == ends[1])).all():
+            return ends
+    try:
+        return np.unique(targets)
+    except TypeError:
+        raise DataError(
+            "Labels of different kinds are mixed, for example words and numbers or None; "
+            "give two values of one kind."
+        ) from None
+
+
+def _require_two(classes: NDArray[Any], loss: Loss) -> None:
+    if len(classes) == 1:
+        raise DataError(
+            f"All labels are {shortened(str(classes[0]), 40)} (one class); loss {loss.name!r} "
+            "needs two classes over all shards. Check the labels, or use a regression loss such as "
+            "squared."
+        )
+    if len(classes) != 2:
+        shown = ", ".join(shortened(str(value), 20) for value in classes[:4])
+        raise DataError(
+            f"There are {len(classes)} different labels ({shown}, ...); loss {loss.name!r} needs "
+            "exactly two. Train one class against the rest, or use a regression loss such as "
+            "squared."
+        )

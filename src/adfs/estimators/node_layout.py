@@ -10,7 +10,7 @@ from scipy.sparse import csr_matrix, issparse
 
 from adfs.checks import whole
 from adfs.data.matrices import row_view
-from adfs.data.partition import Shard, partition_counts, partition_rows
+from adfs.data.partition import Shard, partition_rows
 from adfs.errors import DataError, GraphError, ParameterError
 from adfs.estimators.fit_group import FitGroup, union
 from adfs.graphs.topology import Topology
@@ -103,8 +103,8 @@ def _dealt(
             f"n_nodes={topology.n_nodes} is less than the {size} ranks, and every rank needs at "
             "least one node; raise n_nodes, or start fewer ranks."
         )
-    counts = partition_counts(topology.n_nodes, size, "contiguous")
-    own = int(counts[ranks.peers.rank])
+    counts = [len(nodes) for nodes in partition_rows(topology.n_nodes, size, "contiguous")]
+    own = counts[ranks.peers.rank]
     if own > n_samples:
         here = "" if ranks.alone else f", {own} of them on this rank,"
         raise ParameterError(

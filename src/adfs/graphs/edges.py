@@ -1,11 +1,11 @@
-"""The edge array: the checks every graph passes, and the matrices made from it."""
+"""The edge array: the checks every graph passes, and what is computed from it without spectra."""
 
-import operator
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from adfs import checks
 from adfs.errors import GraphError
 
 if TYPE_CHECKING:
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 Sparse: TypeAlias = "csr_array[np.float64, tuple[int, int]]"
 Edges = NDArray[np.int32]
+BFS_BLOCK = 256
 LARGEST = 2**31 - 1  # node and edge numbers are int32 wherever they are stored
 
 
@@ -30,16 +31,8 @@ class Incidence(NamedTuple):
 
 def whole(name: str, value: Any, least: int) -> int:
     """``value`` as an int at least ``least``, or an error."""
-    try:
-        number = operator.index(value)
-    except TypeError:
-        number = least - 1
-    if not least <= number <= LARGEST:
-        raise GraphError(
-            f"{name}={value!r} must be a whole number from {least} to {LARGEST}; "
-            f"pass for example {name}={max(least, 4)}."
-        )
-    return number
+    hint = f"pass for example {name}={max(least, 4)}"
+    return checks.whole(name, value, least, LARGEST, hint, GraphError)
 
 
 def canonical(n_nodes: int, edges: ArrayLike) -> Edges:
@@ -51,17 +44,40 @@ def canonical(n_nodes: int, edges: ArrayLike) -> Edges:
     [[0, 1], [1, 2]]
     """
     pairs = _integer_pairs(edges)
-    _refuse_bad_ends(n_nodes, pairs)
-    low = np.minimum(pairs[:, 0], pairs[:, 1])
-    high = np.maximum(pairs[:, 0], pairs[:, 1])
+    low, high = np.minimum(*pairs.T), np.maximum(*pairs.T)
+    outside = np.flatnonzero((low < 0) | (high >= n_nodes))
+    if outside.size:
+        k, l = pairs[outside[0]]
+        raise GraphError(
+            f"An edge joins two of the nodes 0 to {n_nodes - 1}, but ({k}, {l}) is an edge; "
+            "renumber the nodes from 0 or raise the number of nodes."
+        )
+    loops = low[low == high]
+    if loops.size:
+        raise GraphError(
+            f"An edge joins two different nodes, but ({loops[0]}, {loops[0]}) is an edge; remove "
+            "the self loop."
+        )
     keys = low.astype(np.int64) * n_nodes + high
     if not np.all(keys[1:] > keys[:-1]):
         order = np.argsort(keys, kind="stable")
         low, high, keys = low[order], high[order], keys[order]
-        _refuse_repeats(low, high, keys)
+        repeats = np.flatnonzero(keys[1:] == keys[:-1])
+        if repeats.size:
+            k, l = low[repeats[0]], high[repeats[0]]
+            raise GraphError(
+                f"Each edge is listed once, but ({k}, {l}) appears twice, in this or in the "
+                "reverse direction; remove the repeats."
+            )
     result = np.empty((len(low), 2), dtype=np.int32)
     result[:, 0], result[:, 1] = low, high
-    _refuse_disconnected(n_nodes, result)
+    count, labels = components(n_nodes, result)
+    if count > 1:
+        stranger = int(np.flatnonzero(labels != labels[0])[0])
+        raise GraphError(
+            f"The graph must be connected, but it has {count} components: node {stranger} "
+            "cannot be reached from node 0. Add an edge between them or solve each part alone."
+        )
     result.setflags(write=False)
     return result
 
@@ -79,46 +95,6 @@ def _integer_pairs(edges: ArrayLike) -> NDArray[np.integer[Any]]:
     if not np.issubdtype(pairs.dtype, np.integer):
         raise GraphError(f"{rule}; got {pairs.dtype}. Number the nodes from 0.")
     return pairs
-
-
-def _refuse_bad_ends(n_nodes: int, pairs: NDArray[np.integer[Any]]) -> None:
-    if len(pairs) == 0:
-        return
-    outside = (pairs < 0) | (pairs >= n_nodes)
-    if outside.any():
-        k, l = pairs[np.flatnonzero(outside.any(axis=1))[0]]
-        raise GraphError(
-            f"An edge joins two of the nodes 0 to {n_nodes - 1}, but ({k}, {l}) is an edge; "
-            "renumber the nodes from 0 or raise the number of nodes."
-        )
-    loops = np.flatnonzero(pairs[:, 0] == pairs[:, 1])
-    if loops.size:
-        k = pairs[loops[0], 0]
-        raise GraphError(
-            f"An edge joins two different nodes, but ({k}, {k}) is an edge; remove the self loop."
-        )
-
-
-def _refuse_repeats(
-    low: NDArray[np.integer[Any]], high: NDArray[np.integer[Any]], keys: NDArray[np.int64]
-) -> None:
-    repeats = np.flatnonzero(keys[1:] == keys[:-1])
-    if repeats.size:
-        k, l = low[repeats[0]], high[repeats[0]]
-        raise GraphError(
-            f"Each edge is listed once, but ({k}, {l}) appears twice, in this or in the reverse "
-            "direction; remove the repeats."
-        )
-
-
-def _refuse_disconnected(n_nodes: int, edges: Edges) -> None:
-    count, labels = components(n_nodes, edges)
-    if count > 1:
-        stranger = int(np.flatnonzero(labels != labels[0])[0])
-        raise GraphError(
-            f"The graph must be connected, but it has {count} components: node {stranger} "
-            "cannot be reached from node 0. Add an edge between them or solve each part alone."
-        )
 
 
 def components(n_nodes: int, edges: Edges) -> tuple[int, NDArray[np.int32]]:
@@ -155,12 +131,9 @@ def adjacency(n_nodes: int, edges: Edges) -> Sparse:
     """Symmetric matrix with a one for each edge, in compressed rows."""
     from scipy.sparse import csr_array
 
-    table = incidence(n_nodes, edges)
-    ones = np.ones(2 * len(edges))
-    starts = table.starts.astype(np.int32) if len(ones) <= LARGEST else table.starts
-    # SciPy takes these arrays as they are, and must be free to write to them.
-    parts = (ones, table.neighbours.copy(), starts.copy())
-    return csr_array(parts, shape=(n_nodes, n_nodes))
+    k, l = edges.T
+    ends = np.concatenate([k, l]), np.concatenate([l, k])
+    return csr_array((np.ones(2 * len(edges)), ends), shape=(n_nodes, n_nodes))
 
 
 def laplacian(n_nodes: int, edges: Edges) -> Sparse:
@@ -172,3 +145,32 @@ def laplacian(n_nodes: int, edges: Edges) -> Sparse:
     rows, columns = np.concatenate([k, l, nodes]), np.concatenate([l, k, nodes])
     values = np.concatenate([np.full(2 * len(edges), -1.0), degrees(n_nodes, edges)])
     return csr_array((values, (rows, columns)), shape=(n_nodes, n_nodes))
+
+
+def diameter(n_nodes: int, edges: Edges) -> int:
+    """Largest distance between two nodes, by one breadth-first search per node."""
+    if len(edges) == n_nodes * (n_nodes - 1) // 2:
+        return min(n_nodes - 1, 1)
+    from scipy.sparse.csgraph import breadth_first_order
+
+    graph = adjacency(n_nodes, edges)
+    longest = 0
+    for start in range(0, n_nodes, BFS_BLOCK):
+        roots = np.arange(start, min(start + BFS_BLOCK, n_nodes), dtype=np.int64)
+        parents = np.empty((len(roots), n_nodes), dtype=np.int32)
+        tips = np.empty(len(roots), dtype=np.int32)
+        for row, root in enumerate(roots):
+            order, parents[row] = breadth_first_order(graph, int(root), directed=True)
+            tips[row] = order[-1]
+        longest = max(longest, _longest_climb(parents, tips, roots))
+    return longest
+
+
+def _longest_climb(parents: Edges, tips: Edges, roots: NDArray[np.int64]) -> int:
+    """Steps until every search, walked up from the node it reached last, is back at its root."""
+    rows, steps = np.arange(len(roots)), 0
+    while (away := tips != roots).any():
+        rows, roots, tips = rows[away], roots[away], tips[away]
+        tips = parents[rows, tips]
+        steps += 1
+    return steps

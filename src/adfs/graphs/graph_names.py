@@ -1,10 +1,10 @@
 """Graphs as text: ``family:sizes,option=value``, as typed after ``--graph``."""
 
 from collections.abc import Callable
+from math import isqrt, prod
 from typing import NamedTuple, NoReturn
 
 from adfs.errors import GraphError
-from adfs.graphs.builders import most_square
 from adfs.graphs.edges import whole
 
 
@@ -15,14 +15,6 @@ class Family(NamedTuple):
     n_sizes: int
     options: dict[str, Callable[[str], float]]
     required: str = ""
-
-
-class Recipe(NamedTuple):
-    """A constructor of `Topology` and its arguments."""
-
-    family: str
-    sizes: tuple[int, ...]
-    options: dict[str, float]
 
 
 FAMILIES = {
@@ -39,15 +31,15 @@ FAMILIES = {
 }
 
 
-def read(text: str, n_nodes: int | None = None) -> Recipe:
-    """What ``text`` asks for; sizes it leaves out come from ``n_nodes``.
+def read(text: str, n_nodes: int | None = None) -> tuple[str, tuple[int, ...], dict[str, float]]:
+    """A constructor of `Topology`, its sizes and options; missing sizes come from ``n_nodes``.
 
     Examples
     --------
     >>> read("grid:3x4")
-    Recipe(family='grid', sizes=(3, 4), options={})
+    ('grid', (3, 4), {})
     >>> read("erdos_renyi:p=0.5", n_nodes=6)
-    Recipe(family='erdos_renyi', sizes=(6,), options={'p': 0.5})
+    ('erdos_renyi', (6,), {'p': 0.5})
     """
     family, _, rest = text.strip().partition(":")
     if family not in FAMILIES:
@@ -59,13 +51,18 @@ def read(text: str, n_nodes: int | None = None) -> Recipe:
     if n_nodes is not None:
         n_nodes = whole("n_nodes", n_nodes, 1)
         sizes = sizes or _sizes_from_number(text, family, n_nodes)
-        _refuse_contradiction(text, _number(family, sizes), n_nodes)
+        number = 1 << min(sizes[0], 128) if family == "hypercube" else prod(sizes)
+        if number != n_nodes:
+            raise GraphError(
+                f"Graph {text!r} has {number} nodes, but {n_nodes} were asked for; "
+                "change one of the two numbers or leave the size out of the graph."
+            )
     elif len(sizes) != rule.n_sizes:
         raise GraphError(
             f"Graph {text!r} does not say its size; write for example {rule.example!r} "
             "or give the number of nodes."
         )
-    return Recipe(family, sizes, options)
+    return family, sizes, options
 
 
 def _refuse(text: str, rule: Family, why: str) -> NoReturn:
@@ -100,7 +97,9 @@ def _sizes_from_number(text: str, family: str, n_nodes: int) -> tuple[int, ...]:
     if family == "single":
         return ()
     if family in ("grid", "torus"):
-        return most_square(n_nodes)
+        # As square as possible.
+        a = next(a for a in range(isqrt(n_nodes), 0, -1) if n_nodes % a == 0)
+        return a, n_nodes // a
     if family != "hypercube":
         return (n_nodes,)
     if n_nodes & (n_nodes - 1):
@@ -109,19 +108,3 @@ def _sizes_from_number(text: str, family: str, n_nodes: int) -> tuple[int, ...]:
             f"{n_nodes}; take {2 ** (n_nodes.bit_length() - 1)} or {2 ** n_nodes.bit_length()}."
         )
     return (n_nodes.bit_length() - 1,)
-
-
-def _number(family: str, sizes: tuple[int, ...]) -> int:
-    if family == "single":
-        return 1
-    if family == "hypercube":
-        return 1 << min(sizes[0], 128)
-    return sizes[0] * sizes[1] if family in ("grid", "torus") else sizes[0]
-
-
-def _refuse_contradiction(text: str, number: int, n_nodes: int) -> None:
-    if number != n_nodes:
-        raise GraphError(
-            f"Graph {text!r} has {number} nodes, but {n_nodes} were asked for; "
-            "change one of the two numbers or leave the size out of the graph."
-        )

@@ -1,17 +1,26 @@
-"""Laplacian eigenvalues and effective resistances, in n x n algebra only."""
+"""Laplacian eigenvalues and effective resistances, in n x n algebra only.
+
+An edge never skips a breadth-first level, so once nodes are ordered by distance from a root the
+Laplacian is block tridiagonal, and the entries of its inverse that sit on edges come from blocks no
+larger than the widest level. Nodes off the cycles are peeled away first: their edges have
+resistance 1.
+"""
+
+from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from adfs.graphs.distances import Levels, find_levels, resistances
-from adfs.graphs.edges import Edges, Sparse, degrees, laplacian
+from adfs.graphs.edges import Edges, Sparse, adjacency, degrees, laplacian
 from adfs.randomness import generator
 from adfs.threads import one_blas_thread
 
 Vector = NDArray[np.float64]
+Block = NDArray[Any]
 SMALL = 512  # nodes up to which all eigenvectors cost less than a factorisation's set-up
 NARROW = 16  # a graph is narrow when its levels hold at most 1 node in NARROW
 LANCZOS_SIZE = 64
@@ -73,7 +82,7 @@ def compute_spectrum(n_nodes: int, edges: Edges) -> Spectrum:
     with one_blas_thread():
         if n_nodes <= SMALL:
             return small_spectrum(n_nodes, edges)
-        levels = find_levels(n_nodes, edges)
+        levels = Levels(n_nodes, edges)
         if levels.width * NARROW <= n_nodes:
             return narrow_spectrum(n_nodes, edges, levels)
         return wide_spectrum(n_nodes, edges)
@@ -105,7 +114,7 @@ def narrow_spectrum(n_nodes: int, edges: Edges, levels: Levels) -> Spectrum:
     """Sparse factors at both ends of the spectrum; resistances level by level."""
     low = _rayleigh(edges, _dominant(_pseudo_inverse(n_nodes, edges), n_nodes))
     high = _rayleigh(edges, _dominant(_inverse_from_above(n_nodes, edges), n_nodes))
-    return Spectrum(low, high, resistances(n_nodes, edges, levels))
+    return Spectrum(low, high, levels.resistances())
 
 
 def _rayleigh(edges: Edges, vector: Vector) -> float:
@@ -138,12 +147,8 @@ def _factor(matrix: Sparse) -> Callable[[Vector], Vector]:
     """Solver of a sparse symmetric positive definite system."""
     from scipy.sparse.linalg import splu
 
-    factor = splu(
-        matrix.tocsc(),
-        permc_spec="MMD_AT_PLUS_A",
-        diag_pivot_thresh=0.0,
-        options={"SymmetricMode": True},
-    )
+    symmetric: Any = {"diag_pivot_thresh": 0.0, "options": {"SymmetricMode": True}}
+    factor = splu(matrix.tocsc(), permc_spec="MMD_AT_PLUS_A", **symmetric)
     return lambda x: factor.solve(x)
 
 
@@ -196,3 +201,106 @@ def _inverse_resistances(edges: Edges, inverse: NDArray[np.float64]) -> NDArray[
     k, l = edges.T
     diagonal = inverse.diagonal()
     return np.asarray(diagonal[k] + diagonal[l] - 2.0 * inverse[l, k])
+
+
+class Levels:
+    """The cycles of a graph, by breadth-first level from a node as far away as two searches find.
+
+    ``in_core`` are the edges that remain once leaves have been removed again and again. Their nodes
+    are in ``order``; level ``i`` is ``order[bounds[i]:bounds[i + 1]]``, the first one the root.
+    """
+
+    def __init__(self, n_nodes: int, edges: Edges) -> None:
+        import networkx as nx
+
+        graph = nx.empty_graph(n_nodes)
+        graph.add_edges_from(edges.tolist())
+        number = nx.core_number(graph)
+        cyclic = np.array([number[node] >= 2 for node in range(n_nodes)])
+        self.in_core: NDArray[np.bool_] = np.all(cyclic[edges], axis=1)
+        self.core, self.n_nodes = edges[self.in_core], n_nodes
+        self.order = self.bounds = np.zeros(1, dtype=np.int64)
+        if len(self.core):
+            distance, root = np.empty(0, np.int64), int(self.core[0, 0])
+            for _ in range(3):
+                distance = _distances(adjacency(n_nodes, self.core), root)
+                root = int(distance.argmax())
+            self.order = np.argsort(distance, kind="stable")[np.count_nonzero(distance < 0) :]
+            counts = np.bincount(distance[self.order])
+            self.bounds = np.concatenate([[0], np.cumsum(counts)])
+
+    @property
+    def width(self) -> int:
+        """Size of the largest level; 0 for a tree."""
+        return int(np.diff(self.bounds).max(initial=0))
+
+    def resistances(self) -> Vector:
+        """Effective resistance of each edge, by block elimination from the last level to the root.
+
+        With the root grounded, block ``i`` of the Laplacian is ``D_i`` and its coupling to level
+        ``i + 1`` is ``B_i``. The elimination keeps ``X_i = (D_i - B_i X_{i+1} B_i^T)^{-1}`` and
+        ``T_i = B_i X_{i+1}``; going back, the inverse ``G`` has ``G_{i,i+1} = -G_i T_i`` and
+        ``G_{i+1} = X_{i+1} + T_i^T G_i T_i``. Then ``R_kl = G_kk + G_ll - 2 G_kl``.
+        """
+        result = np.ones(len(self.in_core))
+        if not len(self.core):
+            return result
+        self._sort_edges()
+        last = len(self.bounds) - 2
+        X: dict[int, Block] = {last: np.linalg.inv(self._block(2 * last))}
+        T: dict[int, Block] = {}
+        for i in range(last - 1, 0, -1):
+            B = self._block(2 * i + 1)
+            T[i] = B @ X[i + 1]
+            X[i] = np.linalg.inv(self._block(2 * i) - T[i] @ B.T)
+        sorted_r, G = np.empty(len(self.core)), X[1]
+        part, _, l = self._edges(1)
+        sorted_r[part] = G[l, l]
+        for i in range(1, last + 1):
+            part, k, l = self._edges(2 * i)
+            sorted_r[part] = G[k, k] + G[l, l] - 2.0 * G[k, l]
+            if i < last:
+                across = -G @ T[i]
+                part, k, l = self._edges(2 * i + 1)
+                here = G[k, k]
+                G = X[i + 1] - T[i].T @ across
+                sorted_r[part] = here + G[l, l] - 2.0 * across[k, l]
+        result[np.flatnonzero(self.in_core)[self._edge_order]] = sorted_r
+        return result
+
+    def _sort_edges(self) -> None:
+        """Edges within level i come with key 2i, edges from level i to i + 1 with key 2i + 1."""
+        self._degree = degrees(self.n_nodes, self.core)[self.order].astype(np.float64)
+        place = np.empty(self.n_nodes, dtype=np.int64)
+        place[self.order] = np.arange(len(self.order))
+        ends = np.sort(place[self.core], axis=1)
+        level = np.searchsorted(self.bounds, ends, side="right") - 1
+        key = level.sum(axis=1)
+        self._edge_order = np.argsort(key, kind="stable")
+        n_keys = 2 * len(self.bounds) - 2
+        self._edge_bounds = np.searchsorted(key[self._edge_order], np.arange(n_keys))
+        self._ends = (ends - self.bounds[level])[self._edge_order]
+
+    def _edges(self, key: int) -> tuple[slice, NDArray[np.int64], NDArray[np.int64]]:
+        """Where the edges with one key are, and their ends counted within their levels."""
+        part = slice(self._edge_bounds[key], self._edge_bounds[key + 1])
+        return part, self._ends[part, 0], self._ends[part, 1]
+
+    def _block(self, key: int) -> Block:
+        """The block of the Laplacian that holds these edges: ``D_i`` for 2i, ``B_i`` for 2i + 1."""
+        first, second = (slice(*self.bounds[i : i + 2]) for i in (key // 2, (key + 1) // 2))
+        block = np.zeros((first.stop - first.start, second.stop - second.start))
+        _, k, l = self._edges(key)
+        block[k, l] = -1.0
+        if first == second:
+            block[l, k] = -1.0
+            np.fill_diagonal(block, self._degree[first])
+        return block
+
+
+def _distances(graph: Sparse, root: int) -> NDArray[np.int64]:
+    """Distance of every node from ``root``; -1 for nodes that were removed."""
+    from scipy.sparse.csgraph import dijkstra
+
+    distance = dijkstra(graph, indices=[root], unweighted=True)[0]
+    return np.where(np.isfinite(distance), distance, -1.0).astype(np.int64)

@@ -1,19 +1,22 @@
 """`Topology`: the nodes of a communication graph and the edges between them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from adfs.display import html_table, plot_function
 from adfs.errors import GraphError
-from adfs.graphs import builders, distances, graph_names
 from adfs.graphs import edges as edge_arrays
-from adfs.graphs.edges import Edges, Incidence, Sparse, whole
+from adfs.graphs import graph_names
+from adfs.graphs.edges import LARGEST, Edges, Incidence, Sparse, whole
 from adfs.graphs.spectrum import Spectrum, compute_spectrum
+from adfs.randomness import generator, stream_key
+
+ATTEMPTS = 100
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -65,56 +68,91 @@ class Topology:
     @classmethod
     def single(cls) -> "Topology":
         """One node and no edge."""
-        return cls(1, builders.path_edges(1), "single")
+        return cls(1, _grid_edges(1, 1), "single")
 
     @classmethod
     def path(cls, n: int) -> "Topology":
         """``n`` nodes in a row."""
-        return cls(n, builders.path_edges(whole("n", n, 1)), f"path:{n}")
+        n = whole("n", n, 1)
+        return cls(n, _grid_edges(1, n), f"path:{n}")
 
     @classmethod
     def ring(cls, n: int) -> "Topology":
         """``n`` nodes in a circle; ``ring(2)`` is one edge, ``ring(1)`` a single node."""
-        return cls(n, builders.ring_edges(whole("n", n, 1)), f"ring:{n}")
+        n = whole("n", n, 1)
+        return cls(n, _torus_edges(1, n), f"ring:{n}")
 
     @classmethod
     def star(cls, n: int) -> "Topology":
         """Node 0 joined to the ``n - 1`` others."""
-        return cls(n, builders.star_edges(whole("n", n, 1)), f"star:{n}")
+        n = whole("n", n, 1)
+        return cls(n, _pairs(np.zeros(n - 1), np.arange(1, n)), f"star:{n}")
 
     @classmethod
     def complete(cls, n: int) -> "Topology":
         """``n`` nodes, each joined to all others."""
-        return cls(n, builders.complete_edges(whole("n", n, 1)), f"complete:{n}")
+        n = whole("n", n, 1)
+        _refuse_too_many(n * (n - 1) // 2, "take fewer nodes or a sparser graph")
+        return cls(n, _pairs(*np.triu_indices(n, 1)), f"complete:{n}")
 
     @classmethod
     def grid(cls, a: int, b: int) -> "Topology":
         """``a`` rows of ``b`` nodes; node ``i * b + j`` is in row ``i``, column ``j``."""
         n = whole("a * b", whole("a", a, 1) * whole("b", b, 1), 1)
-        return cls(n, builders.grid_edges(a, b), f"grid:{a}x{b}")
+        return cls(n, _grid_edges(a, b), f"grid:{a}x{b}")
 
     @classmethod
     def torus(cls, a: int, b: int) -> "Topology":
         """A grid whose opposite sides meet; a side of one or two nodes adds no edge."""
         n = whole("a * b", whole("a", a, 1) * whole("b", b, 1), 1)
-        return cls(n, builders.torus_edges(a, b), f"torus:{a}x{b}")
+        return cls(n, _torus_edges(a, b), f"torus:{a}x{b}")
 
     @classmethod
     def hypercube(cls, k: int) -> "Topology":
         """``2**k`` nodes, joined where their numbers differ in one binary digit."""
-        edges = builders.hypercube_edges(whole("k", k, 0))
-        return cls(2**k, edges, f"hypercube:{k}")
+        k = whole("k", k, 0)
+        _refuse_too_many(k * 2 ** max(k - 1, 0), "lower the dimension")
+        bits = 1 << np.arange(k)
+        low, bit = np.nonzero((np.arange(2**k)[:, None] & bits) == 0)
+        return cls(2**k, _pairs(low, low | bits[bit]), f"hypercube:{k}")
 
     @classmethod
     def random_regular(cls, n: int, k: int, seed: int = 0) -> "Topology":
-        """Connected random graph of ``n`` nodes with ``k`` neighbours each; one graph a seed."""
-        edges = builders.random_regular_edges(whole("n", n, 1), k, seed)
+        """Connected random graph of ``n`` nodes with ``k`` neighbours each; one graph per seed.
+
+        Uniform up to networkx's pairing.
+        """
+        n, k = whole("n", n, 1), whole("k", k, 0)
+        if k >= n or n * k % 2:
+            raise GraphError(
+                f"In a regular graph the degree is less than n and n * degree is even, but n={n} "
+                f"and k={k}; change k or n by one."
+            )
+
+        def draw(attempt: int) -> Edges:
+            import networkx as nx
+
+            key = int(stream_key(seed, f"graph/random_regular/{attempt}"))
+            graph = nx.random_regular_graph(k, n, seed=key)
+            return np.array(list(graph.edges), dtype=np.int32).reshape(-1, 2)
+
+        edges = _first_connected(n, draw, f"random_regular(n={n}, k={k}, seed={seed})", "raise k")
         return cls(n, edges, f"random_regular:{n},k={k},seed={seed}")
 
     @classmethod
     def erdos_renyi(cls, n: int, p: float, seed: int = 0) -> "Topology":
-        """Connected random graph where each pair is an edge with probability ``p``."""
-        edges = builders.erdos_renyi_edges(whole("n", n, 1), p, seed)
+        """Each pair is an edge with probability ``p``, given that the graph is connected."""
+        n = whole("n", n, 1)
+        if not 0 < p <= 1:
+            raise GraphError(f"p={p!r} must be a probability in (0, 1]; pass for example p=0.5.")
+
+        def draw(attempt: int) -> Edges:
+            random = generator(seed, f"graph/erdos_renyi/{attempt}").random
+            rows = [np.flatnonzero(random(n - 1 - k) < p) + k + 1 for k in range(n)]
+            return _pairs(np.repeat(np.arange(n), [len(row) for row in rows]), np.concatenate(rows))
+
+        name, least = f"erdos_renyi(n={n}, p={p}, seed={seed})", f"{np.log(n) / n:.2g}"
+        edges = _first_connected(n, draw, name, f"raise p (log(n) / n = {least})")
         return cls(n, edges, f"erdos_renyi:{n},p={float(p)!r},seed={seed}")
 
     @classmethod
@@ -163,8 +201,8 @@ class Topology:
         >>> Topology.parse("grid", n_nodes=12)
         Topology(grid:3x4, n_nodes=12, n_edges=17)
         """
-        recipe = graph_names.read(text, n_nodes)
-        graph: Topology = getattr(cls, recipe.family)(*recipe.sizes, **recipe.options)
+        family, sizes, options = graph_names.read(text, n_nodes)
+        graph: Topology = getattr(cls, family)(*sizes, **options)
         return graph
 
     @property
@@ -199,7 +237,7 @@ class Topology:
     @cached_property
     def diameter(self) -> int:
         """Largest distance between two nodes, in edges."""
-        return distances.diameter(self.n_nodes, self.edges)
+        return edge_arrays.diameter(self.n_nodes, self.edges)
 
     @cached_property
     def spectrum(self) -> Spectrum:
@@ -230,3 +268,41 @@ class Topology:
         graph = nx.empty_graph(self.n_nodes)
         graph.add_edges_from(self.edges.tolist())
         return graph
+
+
+def _pairs(k: ArrayLike, l: ArrayLike) -> Edges:
+    return np.column_stack([np.ravel(k), np.ravel(l)]).astype(np.int32)
+
+
+def _grid_edges(a: int, b: int) -> Edges:
+    nodes = np.arange(a * b).reshape(a, b)
+    right = _pairs(nodes[:, :-1], nodes[:, 1:])
+    return np.concatenate([right, _pairs(nodes[:-1], nodes[1:])])
+
+
+def _torus_edges(a: int, b: int) -> Edges:
+    nodes = np.arange(a * b).reshape(a, b)
+    seams = [_grid_edges(a, b)]
+    if b > 2:
+        seams.append(_pairs(nodes[:, 0], nodes[:, -1]))
+    if a > 2:
+        seams.append(_pairs(nodes[0], nodes[-1]))
+    return np.concatenate(seams)
+
+
+def _refuse_too_many(n_edges: int, way_out: str) -> None:
+    if n_edges > LARGEST:
+        raise GraphError(
+            f"A graph has at most {LARGEST} edges, and this one would have {n_edges}; {way_out}."
+        )
+
+
+def _first_connected(n: int, draw: Callable[[int], Edges], name: str, way_out: str) -> Edges:
+    for attempt in range(ATTEMPTS):
+        edges = draw(attempt)
+        if edge_arrays.components(n, edges)[0] == 1:
+            return edges
+    raise GraphError(
+        f"The graph must be connected, but {ATTEMPTS} draws of {name} were not; "
+        f"{way_out} or take another seed."
+    )

@@ -12,8 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from adfs import checks
 from adfs.agreement import Alone, Peers, attempt, require_same
-from adfs.data.files import NODE
-from adfs.data.local_rows import load_share
+from adfs.data.files import NODE, load_share
 from adfs.errors import DataError, GraphError, ParameterError
 from adfs.graphs.topology import Topology
 from adfs.losses import Loss

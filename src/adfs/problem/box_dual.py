@@ -42,6 +42,17 @@ LIGHT = 1.0  # a sample with D |x|^2 below this part of sigma is left to its dia
 MAX_REFINEMENTS = 3  # of a direct solution
 MAX_ITERATIONS = 500  # of conjugate gradients
 ACCURACY = 1e-3  # relative to the right side, at least
+MAX_STEPS = 200
+MAX_IDLE = 6  # steps without a gain: only rounding is left
+TARGET = 1e-15  # gap relative to F
+TO_THE_BOUNDARY = 0.99  # part of the way, at least
+START_RATIO = 1e4
+RESIDUAL_SHARE = 1e-4  # of the gap, that an inexact solution of the linear system may cost
+
+# Largest D |x|^2 / sigma, tried in this order: D has no limit at a kink. Without one the method is
+# fastest, and fails where rounding makes the matrix singular; conjugate gradients fail before.
+HEAVIEST = (math.inf, 1e14, 1e12, 1e10)
+HEAVIEST_ITERATIVE = (1e12, 1e10)
 
 Inverse = Callable[[Vector], Vector]
 # From residual, pull and accuracy to ``(dtheta, dc)``. The accuracy is the largest norm that is
@@ -49,8 +60,8 @@ Inverse = Callable[[Vector], Vector]
 NewtonSolver = Callable[[Vector, Vector, float], tuple[Vector, Vector]]
 
 
-class LiveRows:
-    """The samples that depend on theta, as the matrix ``X``."""
+class BoxDual:
+    """The dual of a problem: the samples that depend on theta as the matrix ``X``, and bounds."""
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
@@ -59,6 +70,10 @@ class LiveRows:
         self.sigma = problem.total_sigma
         self.few_samples = len(self.index) <= min(problem.n_features, SAMPLE_LIMIT)
         self.few_features = problem.n_features <= optimum.DENSE_HESSIAN_LIMIT
+        self.labels, weights = problem.labels[self.index], problem.weights[self.index]
+        both = problem.loss.code == loss_functions.ABSOLUTE
+        self.low = np.where(both | (self.labels > 0), -weights, 0.0)
+        self.high = np.where(both | (self.labels <= 0), weights, 0.0)
 
     def times(self, theta: Vector) -> Vector:
         """``X theta``."""
@@ -93,62 +108,62 @@ class LiveRows:
         return scaled_gram(self.matrix(), np.full(self.problem.n_features, 1.0 / self.sigma))
 
 
-def _by_samples(rows: LiveRows, weights: Vector) -> NewtonSolver:
-    factor = _factor(rows.gram + np.diag(1.0 / weights))
+def _by_samples(dual: BoxDual, weights: Vector) -> NewtonSolver:
+    factor = _factor(dual.gram + np.diag(1.0 / weights))
 
     def solve(residual: Vector, pull: Vector, accuracy: float) -> tuple[Vector, Vector]:
         c = np.zeros(len(pull))
         for _ in range(1 + MAX_REFINEMENTS):
-            theta = -(residual + rows.transposed_times(c)) / rows.sigma
-            c = c + _solve(factor, pull + rows.times(theta) - c / weights)
-        return -(residual + rows.transposed_times(c)) / rows.sigma, c
+            theta = -(residual + dual.transposed_times(c)) / dual.sigma
+            c = c + _solve(factor, pull + dual.times(theta) - c / weights)
+        return -(residual + dual.transposed_times(c)) / dual.sigma, c
 
     return solve
 
 
-def _by_features(rows: LiveRows, weights: Vector) -> NewtonSolver:
-    inverse = (_direct_inverse if rows.few_features else _heavy_inverse)(rows, weights)
-    limit = MAX_REFINEMENTS if rows.few_features else MAX_ITERATIONS
+def _by_features(dual: BoxDual, weights: Vector) -> NewtonSolver:
+    inverse = (_direct_inverse if dual.few_features else _heavy_inverse)(dual, weights)
+    limit = MAX_REFINEMENTS if dual.few_features else MAX_ITERATIONS
 
     def times(vector: Vector) -> Vector:
-        return rows.transposed_times(weights * rows.times(vector)) + rows.sigma * vector
+        return dual.transposed_times(weights * dual.times(vector)) + dual.sigma * vector
 
     operator, preconditioner = (
-        LinearOperator(2 * (rows.problem.n_features,), matvec=function, dtype=np.float64)
+        LinearOperator(2 * (dual.problem.n_features,), matvec=function, dtype=np.float64)
         for function in (times, inverse)
     )
 
     def solve(residual: Vector, pull: Vector, accuracy: float) -> tuple[Vector, Vector]:
-        right = -residual - rows.transposed_times(weights * pull)
+        right = -residual - dual.transposed_times(weights * pull)
         accuracy = min(accuracy, ACCURACY * float(np.linalg.norm(right)))
         if not np.isfinite(accuracy):
             raise LinAlgError("The right side is not finite.")
         theta = cg(operator, right, rtol=0.0, atol=accuracy, maxiter=limit, M=preconditioner)[0]
-        return theta, weights * (rows.times(theta) + pull)
+        return theta, weights * (dual.times(theta) + pull)
 
     return solve
 
 
-def _direct_inverse(rows: LiveRows, weights: Vector) -> Inverse:
-    problem = rows.problem
-    matrix = rows.sigma * np.eye(problem.n_features)
+def _direct_inverse(dual: BoxDual, weights: Vector) -> Inverse:
+    problem = dual.problem
+    matrix = dual.sigma * np.eye(problem.n_features)
     everything = slice(0, problem.n_samples)
-    optimum.add_outer_products(problem, rows.everywhere(weights), everything, matrix)
+    optimum.add_outer_products(problem, dual.everywhere(weights), everything, matrix)
     return functools.partial(_solve, _factor(matrix))
 
 
-def _heavy_inverse(rows: LiveRows, weights: Vector) -> Inverse:
+def _heavy_inverse(dual: BoxDual, weights: Vector) -> Inverse:
     """Inverse of ``S + X_B^T D_B X_B``: B the heavy samples, S the diagonal of all the rest.
 
     It is ``S^-1 - S^-1 X_B^T (D_B^-1 + X_B S^-1 X_B^T)^-1 X_B S^-1``, by Woodbury's identity.
     """
-    matrix, heaviness = rows.matrix(), weights * rows.squared_norms
+    matrix, heaviness = dual.matrix(), weights * dual.squared_norms
     heavy = np.argsort(heaviness, kind="stable")[-SAMPLE_LIMIT:]
-    heavy = heavy[heaviness[heavy] > LIGHT * rows.sigma]
+    heavy = heavy[heaviness[heavy] > LIGHT * dual.sigma]
     light = weights.copy()
     light[heavy] = 0.0
     squares = matrix.power(2) if sp.issparse(matrix) else matrix * matrix
-    diagonal = rows.sigma + squares.T @ light
+    diagonal = dual.sigma + squares.T @ light
     if len(heavy) == 0:
         return lambda right: np.asarray(right / diagonal)
     part = matrix[heavy]
@@ -178,27 +193,6 @@ def _solve(factor: Any, right: Vector) -> Vector:
     return np.asarray(cho_solve(factor, right, check_finite=False))
 
 
-MAX_STEPS = 200
-MAX_IDLE = 6  # steps without a gain: only rounding is left
-TARGET = 1e-15  # gap relative to F
-TO_THE_BOUNDARY = 0.99  # part of the way, at least
-START_RATIO = 1e4
-RESIDUAL_SHARE = 1e-4  # of the gap, that an inexact solution of the linear system may cost
-
-# Largest D |x|^2 / sigma, tried in this order: D has no limit at a kink. Without one the method is
-# fastest, and fails where rounding makes the matrix singular; conjugate gradients fail before.
-HEAVIEST = (math.inf, 1e14, 1e12, 1e10)
-HEAVIEST_ITERATIVE = (1e12, 1e10)
-
-
-class Box(NamedTuple):
-    """The linear term and the bounds of the dual's variables."""
-
-    labels: Vector
-    low: Vector
-    high: Vector
-
-
 class Point(NamedTuple):
     """An interior point: theta, the distances of c to its bounds, and the bounds' multipliers."""
 
@@ -208,12 +202,12 @@ class Point(NamedTuple):
     z_low: Vector
     z_high: Vector
 
-    def duals(self, box: Box) -> Vector:
+    def duals(self, dual: BoxDual) -> Vector:
         """c, measured from the nearer bound: there the other one has no digits."""
         return np.where(
             self.above_low < self.below_high,
-            box.low + self.above_low,
-            box.high - self.below_high,
+            dual.low + self.above_low,
+            dual.high - self.below_high,
         )
 
     def complementarity(self) -> float:
@@ -232,27 +226,24 @@ class Point(NamedTuple):
 
 def minimise_non_smooth(problem: Problem) -> Optimum:
     """Interior points until the certified gap stops shrinking; the best of them."""
-    rows = LiveRows(problem)
-    box = _box(problem, rows)
-    point = _centred_start(rows, box)
-    best = _certified(rows, box, point)
-    for heaviest in HEAVIEST if rows.few_samples or rows.few_features else HEAVIEST_ITERATIVE:
+    dual = BoxDual(problem)
+    point = _centred_start(dual)
+    best = _certified(dual, point)
+    for heaviest in HEAVIEST if dual.few_samples or dual.few_features else HEAVIEST_ITERATIVE:
         if best.duality_gap > TARGET * best.objective:
-            point, best = _descend(rows, box, point, best, heaviest)
+            point, best = _descend(dual, point, best, heaviest)
     return best._replace(objective=problem.objective(best.theta))
 
 
-def _descend(
-    rows: LiveRows, box: Box, point: Point, best: Optimum, heaviest: float
-) -> tuple[Point, Optimum]:
+def _descend(dual: BoxDual, point: Point, best: Optimum, heaviest: float) -> tuple[Point, Optimum]:
     """Steps until the target is reached or only rounding is left; last point, best optimum."""
     least, idle = point.complementarity(), 0
     for _ in range(MAX_STEPS):
-        following = _step(rows, box, point, heaviest)
+        following = _step(dual, point, heaviest)
         if following is None:
             break
         point, total = following, following.complementarity()
-        found = _certified(rows, box, point)
+        found = _certified(dual, point)
         gains = found.duality_gap < best.duality_gap or TARGET * best.objective < total < least
         idle = 0 if gains else idle + 1
         least = min(least, total)
@@ -262,100 +253,90 @@ def _descend(
     return point, best
 
 
-def _box(problem: Problem, rows: LiveRows) -> Box:
-    labels, weights = problem.labels[rows.index], problem.weights[rows.index]
-    if problem.loss.code == loss_functions.ABSOLUTE:
-        return Box(labels, -weights, weights)
-    return Box(labels, np.where(labels > 0, -weights, 0.0), np.where(labels > 0, 0.0, weights))
-
-
-def _centred_start(rows: LiveRows, box: Box) -> Point:
+def _centred_start(dual: BoxDual) -> Point:
     """``theta = 0``, and mu on the scale of the loss there, or larger.
 
     A larger mu moves c to the middle of the box, so that ``|X^T c|^2 / (2 s)``, what it costs that
     theta is not ``-X^T c / s``, does not exceed the complementarity by far.
     """
-    mu = float(np.mean(box.high - box.low)) * (float(np.mean(np.abs(box.labels))) or 1.0)
-    point = _centred(rows, box, mu)
+    mu = float(np.mean(dual.high - dual.low)) * (float(np.mean(np.abs(dual.labels))) or 1.0)
+    point = _centred(dual, mu)
     for exponent in range(1, MAX_STEPS):
-        slope = rows.transposed_times(point.duals(box))
-        if slope @ slope <= 2.0 * rows.sigma * START_RATIO * point.complementarity():
+        slope = dual.transposed_times(point.duals(dual))
+        if slope @ slope <= 2.0 * dual.sigma * START_RATIO * point.complementarity():
             break
-        point = _centred(rows, box, mu * 10.0**exponent)
+        point = _centred(dual, mu * 10.0**exponent)
     return point
 
 
-def _centred(rows: LiveRows, box: Box, mu: float) -> Point:
+def _centred(dual: BoxDual, mu: float) -> Point:
     """``theta = 0`` and the only c and z that fit it with all products equal to mu.
 
     ``mu / (c - low) - mu / (high - c) = b`` is a quadratic equation; these are its stable roots.
     """
-    middle = 2.0 * mu / (box.high - box.low)
-    root = np.hypot(box.labels, middle)
-    above_low = 2.0 * mu / (root + middle + box.labels)
-    below_high = 2.0 * mu / (root + middle - box.labels)
-    theta = np.zeros(rows.problem.n_features)
+    middle = 2.0 * mu / (dual.high - dual.low)
+    root = np.hypot(dual.labels, middle)
+    above_low = 2.0 * mu / (root + middle + dual.labels)
+    below_high = 2.0 * mu / (root + middle - dual.labels)
+    theta = np.zeros(dual.problem.n_features)
     return Point(theta, above_low, below_high, mu / above_low, mu / below_high)
 
 
-def _certified(rows: LiveRows, box: Box, point: Point) -> Optimum:
+def _certified(dual: BoxDual, point: Point) -> Optimum:
     """The better of the point's own theta and the one that its c makes."""
-    duals = point.duals(box)
+    duals = point.duals(dual)
     found = []
-    for theta in (point.theta, -rows.transposed_times(duals) / rows.sigma):
-        objective, gap = certify(rows.problem, theta, rows.everywhere(duals))
+    for theta in (point.theta, -dual.transposed_times(duals) / dual.sigma):
+        objective, gap = certify(dual.problem, theta, dual.everywhere(duals))
         found.append(Optimum(theta, objective, gap))
     return min(found, key=lambda optimum: optimum.duality_gap)
 
 
-def _step(rows: LiveRows, box: Box, point: Point, heaviest: float) -> Point | None:
+def _step(dual: BoxDual, point: Point, heaviest: float) -> Point | None:
     """One predictor and corrector; None where rounding left no direction."""
     with np.errstate(all="ignore"):
         try:
-            following = _Newton(rows, box, point, heaviest).step()
+            following = _newton_step(dual, point, heaviest)
         except (LinAlgError, ZeroDivisionError):
             return None
     return following if all(np.isfinite(part).all() for part in following) else None
 
 
-class _Newton:
-    """Newton's equations at one point, factorised once for two right sides."""
+def _newton_step(dual: BoxDual, point: Point, heaviest: float) -> Point:
+    """Predict with mu = 0, then correct with the mu that the length of this step suggests.
 
-    def __init__(self, rows: LiveRows, box: Box, point: Point, heaviest: float) -> None:
-        self.rows, self.point = rows, point
-        self.theta_residual = rows.sigma * point.theta + rows.transposed_times(point.duals(box))
-        self.score_residual = rows.times(point.theta) - box.labels - point.z_high + point.z_low
-        # The last term is a proximal one: it keeps the matrix away from singular, and fades where
-        # the iterates stop.
-        self.weights = 1.0 / (
-            point.z_low / point.above_low
-            + point.z_high / point.below_high
-            + rows.squared_norms / (rows.sigma * heaviest)
-        )
-        self.solve = (_by_samples if rows.few_samples else _by_features)(rows, self.weights)
+    Newton's equations are factorised once for the two right sides.
+    """
+    theta_residual = dual.sigma * point.theta + dual.transposed_times(point.duals(dual))
+    score_residual = dual.times(point.theta) - dual.labels - point.z_high + point.z_low
+    # The last term is a proximal one: it keeps the matrix away from singular, and fades where the
+    # iterates stop.
+    weights = 1.0 / (
+        point.z_low / point.above_low
+        + point.z_high / point.below_high
+        + dual.squared_norms / (dual.sigma * heaviest)
+    )
+    solve = (_by_samples if dual.few_samples else _by_features)(dual, weights)
+    total = point.complementarity()
+    # What is left of the first equation, r, costs |r|^2 / (2 s) of gap.
+    accuracy = math.sqrt(2.0 * dual.sigma * (RESIDUAL_SHARE * total))
 
-    def step(self) -> Point:
-        """Predict with mu = 0, then correct with the mu that the length of this step suggests."""
-        point, total = self.point, self.point.complementarity()
-        low, high = point.above_low * point.z_low, point.below_high * point.z_high
-        ahead = self.direction(low, high)
-        reached = point.moved(ahead, min(1.0, point.longest(ahead))).complementarity()
-        left = reached / total
-        mu = left**3 * total / (2 * len(low))
-        ahead = self.direction(
-            low + ahead.above_low * ahead.z_low - mu, high + ahead.below_high * ahead.z_high - mu
-        )
-        # The better the prediction, the nearer it may go to the boundary, but never onto it.
-        part = max(TO_THE_BOUNDARY, 1.0 - max(left, 1e-8))
-        return point.moved(ahead, min(1.0, part * point.longest(ahead)))
-
-    def direction(self, low: Vector, high: Vector) -> Point:
+    def direction(low: Vector, high: Vector) -> Point:
         """The move that makes both residuals zero and lowers the products by low and high."""
-        point, rows = self.point, self.rows
-        pull = self.score_residual + high / point.below_high - low / point.above_low
-        # What is left of the first equation, r, costs |r|^2 / (2 s) of gap.
-        share = RESIDUAL_SHARE * point.complementarity()
-        theta, c = self.solve(self.theta_residual, pull, math.sqrt(2.0 * rows.sigma * share))
+        pull = score_residual + high / point.below_high - low / point.above_low
+        theta, c = solve(theta_residual, pull, accuracy)
         z_low = -(low + point.z_low * c) / point.above_low
         z_high = -(high - point.z_high * c) / point.below_high
         return Point(theta, c, -c, z_low, z_high)
+
+    low, high = point.above_low * point.z_low, point.below_high * point.z_high
+    ahead = direction(low, high)
+    reached = point.moved(ahead, min(1.0, point.longest(ahead))).complementarity()
+    left = reached / total
+    mu = left**3 * total / (2 * len(low))
+    ahead = direction(
+        low + ahead.above_low * ahead.z_low - mu, high + ahead.below_high * ahead.z_high - mu
+    )
+    # The better the prediction, the nearer it may go to the boundary, but never onto it.
+    part = max(TO_THE_BOUNDARY, 1.0 - max(left, 1e-8))
+    return point.moved(ahead, min(1.0, part * point.longest(ahead)))

@@ -10,7 +10,9 @@ Every bracket is a Fenchel gap computed without cancellation, so tiny gaps are r
 cost one pass together, and the smaller bound is reported.
 """
 
+import functools
 import math
+import operator
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
@@ -21,6 +23,9 @@ from adfs.data.matrices import Vector
 from adfs.kernels import certificate
 from adfs.network import Ask, Part, Steps
 from adfs.problem.finite_sum import Problem
+
+TO_ROUNDING = 4.0 * float(np.finfo(np.float64).eps)  # of F(0): a smaller gap is not a measurement
+VANISHING = 1e-280  # a sum of squares below has lost digits to underflow
 
 
 class DualPoint(NamedTuple):
@@ -42,10 +47,6 @@ def dual_point(problem: Problem, theta: Vector) -> DualPoint:
             problem.offsets[own], problem.offsets[own + 1], scores, duals, sums[own],
         )  # fmt: skip
     return DualPoint(scores, duals, sums)
-
-
-TO_ROUNDING = 4.0 * float(np.finfo(np.float64).eps)  # of F(0): a smaller gap is not a measurement
-VANISHING = 1e-280  # a sum of squares below has lost digits to underflow
 
 
 def relative(error: float, objective: float) -> float:
@@ -90,6 +91,9 @@ class Certificate(NamedTuple):
         return relative(self.duality_gap, self.objective)
 
 
+NOT_A_MODEL = Certificate(math.nan, math.nan)
+
+
 def load_kernels(problem: Problem) -> None:
     """Compile or load what evaluations call, on no sample: that belongs to set-up."""
     theta, sums = np.zeros(problem.n_features), np.zeros((1, 2 * problem.n_features))
@@ -105,7 +109,7 @@ def certify(problem: Problem, theta: Vector, duals: Vector | None = None) -> Cer
     A model that is no longer a number has neither objective nor bound: both are nan.
     """
     if not np.isfinite(theta).all():
-        return Certificate(math.nan, math.nan)
+        return NOT_A_MODEL
     if duals is None:
         return problem.network.run(gradient_steps(problem, [theta]))[0]
     if not any(problem.network.gather(bool(theta.any() or duals.any()))):
@@ -117,60 +121,52 @@ def certify(problem: Problem, theta: Vector, duals: Vector | None = None) -> Cer
 def gradient_steps(problem: Problem, thetas: list[Vector]) -> Steps[list[Certificate]]:
     """A certificate for each of ``thetas`` from the gradient alone: ``|grad F|^2 / (2 sigma)``."""
     finite = [bool(np.isfinite(theta).all()) for theta in thetas]
-    width = problem.n_features + 1
-    total, _ = yield Ask(width * len(thetas), 0, _gradients(problem, thetas, finite))
-    sigma, found = problem.total_sigma, []
-    for k, theta in enumerate(thetas):
-        row = total[k * width : (k + 1) * width]
-        objective = float(row[-1]) + quadratic(theta, 0.5 * sigma)
-        gap = quadratic(row[:-1] + sigma * theta, 1.0, 2.0 * sigma)
-        found.append(Certificate(objective, gap) if finite[k] else Certificate(math.nan, math.nan))
-    return found
+    width, sigma = problem.n_features + 1, problem.total_sigma
 
-
-def _gradients(problem: Problem, thetas: list[Vector], finite: list[bool]) -> Iterator[Part]:
-    """Each node's gradient and losses for all of ``thetas``."""
-    for own in range(len(problem.nodes)):
-        row = np.zeros((len(thetas), problem.n_features + 1))
-        for k, theta in enumerate(thetas):
-            if finite[k]:
+    def parts() -> Iterator[Part]:
+        """Each node's gradient and losses for all of ``thetas``."""
+        for own in range(len(problem.nodes)):
+            row = np.zeros((len(thetas), width))
+            for k in np.flatnonzero(finite).tolist():
                 row[k, -1] = certificate.objective_gradient(
                     problem.loss.code, problem.rows, problem.labels, problem.weights,
-                    problem.offsets[own], problem.offsets[own + 1], theta, row[k],
+                    problem.offsets[own], problem.offsets[own + 1], thetas[k], row[k],
                 )  # fmt: skip
-        yield Part(row.reshape(-1), ())
+            yield Part(row.reshape(-1), ())
+
+    total, _ = yield Ask(width * len(thetas), 0, parts())
+    found = []
+    for theta, row in zip(thetas, total.reshape(-1, width), strict=True):
+        objective = float(row[-1]) + quadratic(theta, 0.5 * sigma)
+        gap = quadratic(row[:-1] + sigma * theta, 1.0, 2.0 * sigma)
+        found.append(Certificate(objective, gap))
+    return [one if known else NOT_A_MODEL for one, known in zip(found, finite, strict=True)]
 
 
 def certificate_steps(
     problem: Problem, thetas: list[Vector], duals: Callable[[int], Vector]
 ) -> Steps[list[Certificate]]:
     """A certificate for each of ``thetas``, with dual coefficients asked for node by node."""
-    sigma = problem.total_sigma
     finite = [bool(np.isfinite(theta).all()) for theta in thetas]
     width, n_values = 2 * problem.n_features * len(thetas), 2 * len(thetas)
-    total, values = yield Ask(width, n_values, _passes(problem, thetas, finite, duals))
-    rows = total.reshape(len(thetas), 2, -1)
-    found = []
+
+    def parts() -> Iterator[Part]:
+        """Each node's sums for all of ``thetas``; nothing is summed where one is not finite."""
+        for node in problem.nodes.tolist():
+            row = np.zeros((len(thetas), 2, problem.n_features))
+            values, own = np.zeros((len(thetas), 2)), duals(node)
+            for k in np.flatnonzero(finite).tolist():
+                losses, gaps, row[k, 0], row[k, 1] = node_pass(problem, node, thetas[k], own)
+                values[k] = losses, gaps
+            yield Part(row.reshape(-1), tuple(values.reshape(-1).tolist()))
+
+    total, values = yield Ask(width, n_values, parts())
+    rows, found = total.reshape(len(thetas), 2, -1), []
     for k, theta in enumerate(thetas):
         losses, gaps = in_order(values[:, 2 * k]), in_order(values[:, 2 * k + 1])
-        one = gap_from_sums(losses, gaps, rows[k, 0], rows[k, 1], theta, sigma)
-        found.append(one if finite[k] else Certificate(math.nan, math.nan))
-    return found
-
-
-def _passes(
-    problem: Problem, thetas: list[Vector], finite: list[bool], duals: Callable[[int], Vector]
-) -> Iterator[Part]:
-    """Each node's sums for all of ``thetas``; nothing is summed where one is not finite."""
-    for node in problem.nodes.tolist():
-        row = np.zeros((len(thetas), 2, problem.n_features))
-        values = [0.0] * (2 * len(thetas))
-        own = duals(node)
-        for k, theta in enumerate(thetas):
-            if finite[k]:
-                losses, gaps, row[k, 0], row[k, 1] = node_pass(problem, node, theta, own)
-                values[2 * k : 2 * k + 2] = losses, gaps
-        yield Part(row.reshape(-1), tuple(values))
+        sums = losses, gaps, rows[k, 0], rows[k, 1]
+        found.append(gap_from_sums(*sums, theta, problem.total_sigma))
+    return [one if known else NOT_A_MODEL for one, known in zip(found, finite, strict=True)]
 
 
 def zero_steps(problem: Problem) -> Steps[Certificate]:
@@ -189,11 +185,8 @@ def objective_at_zero(problem: Problem) -> float:
 
 
 def in_order(values: Vector) -> float:
-    """Their sum, added one after the other."""
-    total = 0.0
-    for value in values.tolist():
-        total += value
-    return total
+    """Their sum, added one after the other: ``sum`` compensates for rounding since Python 3.12."""
+    return functools.reduce(operator.add, values.tolist(), 0.0)
 
 
 def node_pass(

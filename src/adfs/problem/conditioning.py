@@ -1,4 +1,7 @@
-"""Smoothness of samples and nodes, and the condition numbers of the paper's introduction."""
+"""Smoothness of samples and nodes, condition numbers, and bounds on duals: what rates depend on.
+
+Numbers per node are known of all nodes, numbers per sample of the nodes in this process.
+"""
 
 from typing import TYPE_CHECKING, Any
 
@@ -20,11 +23,23 @@ GRAM_LIMIT = 500
 GRAM_BLOCK = 4096
 
 
-class Conditioning:
-    """Smoothness and condition numbers, on which the rates of the paper depend.
+class _NodeSamples:
+    """The samples of a problem; without the problem itself, which holds these numbers."""
 
-    Numbers per node are known of all nodes, numbers per sample of the nodes in this process; those
-    are made node by node, when asked for, to save memory.
+    def __init__(self, problem: "Problem") -> None:
+        self.squared_norms, self.weights = problem.squared_norms, problem.weights
+        self.offsets, self.rows, self.sigma = problem.offsets, problem.rows, problem.sigma
+        self.n_features, self.network = problem.n_features, problem.network
+
+    def _rows_of(self, node: int) -> slice:
+        own = self.network.here[node]
+        return slice(int(self.offsets[own]), int(self.offsets[own + 1]))
+
+
+class Conditioning(_NodeSamples):
+    """Smoothness and condition numbers of the paper's introduction.
+
+    Numbers per sample are made node by node, when asked for, to save memory.
 
     Attributes
     ----------
@@ -38,26 +53,19 @@ class Conditioning:
     """
 
     def __init__(self, problem: "Problem") -> None:
-        self.squared_norms, self.weights = problem.squared_norms, problem.weights
-        self.offsets, self.rows, self.sigma = problem.offsets, problem.rows, problem.sigma
-        self.max_curvature, self.n_features = problem.loss.max_curvature, problem.n_features
-        self.network = network = problem.network
+        super().__init__(problem)
+        self.max_curvature = problem.loss.max_curvature
         self._batch_smoothness: Vector | None = None
-        own = [self._measured(int(node)) for node in network.nodes]
-        totals, sums, counts = (np.array(numbers) for numbers in zip(*own, strict=True))
-        self.total_smoothness: Vector = network.facts(totals)
-        self.importance_sums: Vector = network.facts(sums)
-        self.live_counts: NDArray[np.int64] = network.facts(counts)
-
-    def _measured(self, node: int) -> tuple[float, float, int]:
-        smoothness = self.smoothness(node)
-        with np.errstate(over="ignore"):
-            importance = self.importance(node).sum()
-        return float(smoothness.sum()), float(importance), int(np.count_nonzero(smoothness))
-
-    def _rows_of(self, node: int) -> slice:
-        own = self.network.here[node]
-        return slice(int(self.offsets[own]), int(self.offsets[own + 1]))
+        totals, sums, counts = [], [], []
+        for node in self.network.nodes.tolist():
+            smoothness = self.smoothness(node)
+            totals.append(smoothness.sum())
+            counts.append(np.count_nonzero(smoothness))
+            with np.errstate(over="ignore"):
+                sums.append(self.importance(node).sum())
+        self.total_smoothness: Vector = self.network.facts(np.array(totals))
+        self.importance_sums: Vector = self.network.facts(np.array(sums))
+        self.live_counts: NDArray[np.int64] = self.network.facts(np.array(counts))
 
     def smoothness(self, node: int) -> Vector:
         """``L_ij = w l''max |x|^2`` of the samples of a node in this process.
@@ -93,9 +101,8 @@ class Conditioning:
         An eigenvalue per node, computed once; with ranks, all have to call it the first time.
         """
         if self._batch_smoothness is None:
-            self._batch_smoothness = self.network.facts(
-                attempt(self.network.peers, self._top_eigenvalues)
-            )
+            own = attempt(self.network.peers, self._top_eigenvalues)
+            self._batch_smoothness = self.network.facts(own)
         return self._batch_smoothness
 
     def _top_eigenvalues(self) -> Vector:
@@ -130,6 +137,43 @@ class Conditioning:
             small = small.toarray() if sp.issparse(small) else small
             return float(np.linalg.eigvalsh(small)[-1])
         return _power_bound(block)
+
+
+class DualBounds(_NodeSamples):
+    """How far each sample's dual can move a model: Theorem 4 depends on this and the graph.
+
+    A dual coefficient of the hinge or of the absolute loss is at most the sample's weight, so a
+    virtual node moves by at most ``w |x|``.
+
+    Attributes
+    ----------
+    sigma : array of shape (n_nodes,)
+    totals : array of shape (n_nodes,)
+        ``sum_j w_ij^2 |x_ij|^2``.
+    kappa : array of shape (n_nodes,)
+        ``1 + sum_j w_ij |x_ij|^2 / sigma_i``: the condition numbers of a loss of curvature 1.
+    live_counts : array of shape (n_nodes,)
+        Number of samples inside the augmented graph.
+    """
+
+    def __init__(self, problem: "Problem") -> None:
+        super().__init__(problem)
+        sums, counts = [], []
+        with np.errstate(over="ignore"):  # refused by `require_scaled`
+            for node in self.network.nodes.tolist():
+                squares, rows = self.squares(node), self._rows_of(node)
+                sums.append([squares.sum(), self.weights[rows] @ self.squared_norms[rows]])
+                counts.append(np.count_nonzero(squares))
+            self.totals, masses = self.network.facts(np.array(sums)).T.copy()
+            self.kappa: Vector = 1.0 + masses / self.sigma
+        self.live_counts: NDArray[np.int64] = self.network.facts(np.array(counts, dtype=np.int64))
+
+    def squares(self, node: int) -> Vector:
+        """``w^2 |x|^2`` of the samples of a node in this process; 0 outside the augmented graph."""
+        rows = self._rows_of(node)
+        norms = self.squared_norms[rows]
+        squares: Vector = np.where(norms > 0.0, self.weights[rows], 0.0) ** 2 * norms
+        return squares
 
 
 def require_scaled(problem: "Problem") -> None:

@@ -3,6 +3,7 @@
 import copy
 import functools
 import importlib
+import itertools
 import os
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -11,16 +12,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from adfs.agreement import attempt, require_same
-from adfs.data.labels import classes_of, encode
 from adfs.data.matrices import Vector
-from adfs.data.shards import Joined, join_shards
+from adfs.data.shards import Joined, classes_of, encode, join_shards
 from adfs.errors import DataError, GraphError, ParameterError, shortened
 from adfs.graphs.topology import Topology
 from adfs.kernels import certificate
 from adfs.losses import Loss, get_loss, names
 from adfs.network import Network, connect
-from adfs.problem.conditioning import Conditioning
-from adfs.problem.dual_bounds import DualBounds
+from adfs.problem.conditioning import Conditioning, DualBounds
 
 if TYPE_CHECKING:
     from adfs.problem.optimum import Optimum
@@ -85,6 +84,8 @@ class Problem:
     2.772589
     """
 
+    _optimum: "Optimum | None" = None
+
     def __init__(
         self,
         shards: Sequence[Any],
@@ -101,15 +102,21 @@ class Problem:
         self.loss = attempt(network.peers, lambda: get_loss(loss))
         require_same(network.peers, {"topology": self.topology, "loss": self.loss.name})
         self.sigma = attempt(network.peers, lambda: check_sigma(sigma, self.n_nodes))
-        require_same(network.peers, {"sigma": _one_number(self.sigma)})
+        one_sigma = (self.sigma == self.sigma[0]).all()
+        require_same(network.peers, {"sigma": self.sigma[0] if one_sigma else self.sigma})
         joined = attempt(network.peers, lambda: _joined(shards, network))
         self.rows, self.offsets, self.weights = joined.rows, joined.offsets, joined.weights
         self.n_features = joined.n_features
-        self._require_one_width()
+        widths = network.gather(self.n_features)
+        others = [width for width in widths if width != widths[0]]
+        if others:
+            raise DataError(
+                f"The shards of rank 0 have {widths[0]} features but those of another rank have "
+                f"{others[0]}; all shards need the same columns."
+            )
         self.classes = classes_of(joined.targets, self.loss, network.peers)
-        self.labels = attempt(
-            network.peers, lambda: encode(joined.targets, self.loss, self.classes)
-        )
+        coded = attempt(network.peers, lambda: encode(joined.targets, self.loss, self.classes))
+        self.labels = coded
         self.sizes: NDArray[np.int64] = network.facts(np.diff(self.offsets))
         self.n_samples = int(self.sizes.sum())
         self.n_numbers = int(sum(network.gather(int(self.rows.values.size))))
@@ -173,15 +180,6 @@ class Problem:
         )
         return problem
 
-    def _require_one_width(self) -> None:
-        """Refuse shards of ranks that do not have the same columns."""
-        widths = self.network.gather(self.n_features)
-        if len(set(widths)) > 1:
-            raise DataError(
-                f"The shards of rank 0 have {widths[0]} features but those of another rank have "
-                f"{next(w for w in widths if w != widths[0])}; all shards need the same columns."
-            )
-
     def _measure_rows(self) -> None:
         self.squared_norms = np.empty(self.n_rows)
         certificate.squared_norms(self.rows, 0, self.n_rows, self.squared_norms)
@@ -209,8 +207,8 @@ class Problem:
     def with_targets(self, labels: Vector, weights: Vector) -> "Problem":
         """The same rows with other coded labels and other weights; called on all ranks."""
         other = copy.copy(self)
-        for of_targets in ("_optimum", "at_zero"):
-            other.__dict__.pop(of_targets, None)
+        other._optimum = None
+        other.__dict__.pop("at_zero", None)
         other.labels = np.ascontiguousarray(labels)
         if any(self.network.gather(not np.array_equal(weights, self.weights))):
             other.weights = np.ascontiguousarray(weights)
@@ -234,8 +232,8 @@ class Problem:
     @functools.cached_property
     def at_zero(self) -> NDArray[np.float64]:
         """Losses and Fenchel gaps of the model 0 and duals 0, one row per node here."""
-        pairs = zip(self.offsets[:-1].tolist(), self.offsets[1:].tolist(), strict=True)
         of_samples = (self.loss.code, self.rows, self.labels, self.weights, self.squared_norms)
+        pairs = itertools.pairwise(self.offsets.tolist())
         return np.array([certificate.gap_at_zero(*of_samples, *ends) for ends in pairs])
 
     @property
@@ -251,8 +249,7 @@ class Problem:
     @property
     def own_sigma(self) -> Vector:
         """``sigma_i`` of the nodes in this process."""
-        own: Vector = self.sigma[self.nodes]
-        return own
+        return np.asarray(self.sigma[self.nodes])
 
     @property
     def total_sigma(self) -> float:
@@ -311,25 +308,23 @@ class Problem:
         objective = float(stack[0, d] + 0.5 * self.total_sigma * certificate.square(point))
         return objective, stack[0, :d] + self.total_sigma * point
 
-    @functools.cached_property
-    def _optimum(self) -> "Optimum":
-        from adfs.problem.optimum import find_optimum
-
-        if not self.network.is_whole:
-            raise ParameterError(
-                "The optimum is computed from all rows in one process; make the problem with "
-                "engine='local'."
-            )
-        return find_optimum(self)
-
     def optimum(self) -> "Optimum":
         """The minimiser, certified by a duality gap; computed once."""
+        if self._optimum is None:
+            from adfs.problem.optimum import find_optimum
+
+            if not self.network.is_whole:
+                raise ParameterError(
+                    "The optimum is computed from all rows in one process; make the problem with "
+                    "engine='local'."
+                )
+            self._optimum = find_optimum(self)
         return self._optimum
 
     @property
     def optimum_is_known(self) -> bool:
         """Whether `optimum` was computed already."""
-        return "_optimum" in self.__dict__
+        return self._optimum is not None
 
     def vector(self, theta: ArrayLike) -> Vector:
         """``theta`` as the kernels want it, its length checked."""
@@ -361,11 +356,6 @@ def _joined(shards: Sequence[Any], network: Network) -> Joined:
             "shards; make the two numbers equal."
         )
     return joined
-
-
-def _one_number(values: Vector) -> float | Vector:
-    """The number of which an array is made, if it is only one; else the array."""
-    return float(values[0]) if (values == values[0]).all() else values
 
 
 def check_sigma(sigma: ArrayLike, n_nodes: int) -> Vector:

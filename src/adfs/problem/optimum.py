@@ -42,22 +42,18 @@ def find_optimum(problem: "Problem") -> Optimum:
 
 def _minimise_smooth(problem: "Problem") -> Optimum:
     """Damped (semi-smooth) Newton until the gap ``|grad F|^2 / (2 sum sigma)`` stops shrinking."""
-    theta = np.zeros(problem.n_features)
+    theta, doubled_sigma = np.zeros(problem.n_features), 2.0 * problem.total_sigma
     objective, gradient = problem.objective_and_gradient(theta)
     noise = NOISE * objective
     for _ in range(MAX_STEPS):
-        if _gap(problem, gradient) <= TARGET * objective:
+        if quadratic(gradient, 1.0, doubled_sigma) <= TARGET * objective:
             break
         direction = -_newton_direction(problem, theta, gradient)
         step = _line_search(problem, theta, direction, objective, gradient, noise)
         if step is None:
             break
         theta, objective, gradient = step
-    return Optimum(theta, objective, _gap(problem, gradient))
-
-
-def _gap(problem: "Problem", gradient: Vector) -> float:
-    return quadratic(gradient, 1.0, 2.0 * problem.total_sigma)
+    return Optimum(theta, objective, quadratic(gradient, 1.0, doubled_sigma))
 
 
 def _line_search(

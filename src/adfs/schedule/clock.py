@@ -1,15 +1,18 @@
 """When each node has executed its part of a schedule (Figure 2)."""
 
-from collections.abc import Mapping
+import copy
+from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from adfs import checks
 from adfs.errors import GraphError, ParameterError
-from adfs.kernels import clocks
+from adfs.kernels import clocks, pair_clock
 from adfs.schedule.delays import Delays
 from adfs.schedule.events import NO_TICKS, Events
+
+T = TypeVar("T", bound="Clock")
 
 CLOCKS = ("nonblocking", "rendezvous")
 CODES = {"nonblocking": clocks.NONBLOCKING, "rendezvous": clocks.RENDEZVOUS}
@@ -29,13 +32,6 @@ class Clock:
 
     A local update at node i adds its duration to T_i.
 
-    Parameters
-    ----------
-    edges : array of int, shape (n_edges, 2)
-    n_nodes : int
-    delays : Delays
-    kind : {"nonblocking", "rendezvous"}
-
     Attributes
     ----------
     finish : array, shape (n_nodes,)
@@ -43,8 +39,7 @@ class Clock:
     busy : array, shape (n_nodes,)
         Time in local updates and in exchanges that both nodes have reached. Under ``rendezvous``
         an exchange takes its full duration at both nodes; under ``nonblocking`` only the part that
-        the node could not hide: from when both have posted until the other's message arrives,
-        nothing if it had arrived before.
+        the node could not hide: from when both have posted until the other's message arrives.
     waiting : array, shape (n_nodes,)
         Time at exchanges that the peer had not reached yet. ``finish = busy + waiting``.
 
@@ -65,12 +60,8 @@ class Clock:
     ) -> None:
         checks.choice("clock", kind, CLOCKS)
         self.edges = _checked_edges(edges, n_nodes)
-        self.n_nodes = n_nodes
-        self.delays = delays
-        self.kind = kind
-        self.finish = np.zeros(n_nodes)
-        self.busy = np.zeros(n_nodes)
-        self.waiting = np.zeros(n_nodes)
+        self.n_nodes, self.delays, self.kind = n_nodes, delays, kind
+        self.finish, self.busy, self.waiting = np.zeros((3, n_nodes))
         self._nominal = delays.nominal(len(self.edges), n_nodes)
         self._law = delays.law_arguments(len(self.edges), n_nodes)
         self._keys = delays.keys()
@@ -97,80 +88,106 @@ class Clock:
             return
         for first in range(0, len(events.which), CHUNK):
             which = events.which[first : first + CHUNK]
-            clocks.advance(
-                which,
-                self.edges,
-                self._draw_durations(which, events.start + first, _ticks(events, first)),
-                self.code,
-                self.finish,
-                self.busy,
-                self.waiting,
-            )
+            parts, lengths = self._parts(which, events.start + first, _ticks(events, first))
+            state = (self.finish, self.busy, self.waiting)
+            clocks.advance(parts, self.edges, lengths, self.code, *state)
 
     def durations(self, events: Events) -> NDArray[np.float64]:
         """Duration of each event of a block."""
         self._check(events)
-        return self._draw_durations(events.which, events.start, _ticks(events, 0))
+        return self._parts(events.which, events.start, _ticks(events, 0))[1]
 
     def idle_share(self) -> NDArray[np.float64]:
-        """Share of the time so far that each node was not busy, (n_nodes,).
-
-        Waiting for a peer counts, and so does what passes between a node's last event and the end.
-        """
+        """Share of the time so far that each node waited, or had done all its events; per node."""
         time = self.time
         return 1.0 - self.busy / time if time > 0.0 else np.zeros(self.n_nodes)
 
-    def copy(self) -> "Clock":
+    def copy(self: T) -> T:
         """Another clock in the same state."""
-        other = Clock(self.edges, self.n_nodes, self.delays, self.kind)
-        other.restore(self.state())
+        other = copy.copy(self)
+        for name, array in self.arrays()[0].items():
+            setattr(other, name, array.copy())
         return other
 
     def arrays(self) -> tuple[dict[str, NDArray[np.float64]], dict[str, NDArray[np.float64]]]:
         """Views of its state: one row per node, and nothing shared."""
         return {"finish": self.finish, "busy": self.busy, "waiting": self.waiting}, {}
 
-    def state(self) -> dict[str, NDArray[np.float64]]:
-        """Copies of the arrays from which ``restore`` makes this state again."""
-        return {
-            "finish": self.finish.copy(),
-            "busy": self.busy.copy(),
-            "waiting": self.waiting.copy(),
-        }
-
-    def restore(self, state: Mapping[str, NDArray[np.float64]]) -> None:
-        """Take up a state that a clock of as many nodes exported."""
-        for name in ("finish", "busy", "waiting"):
-            values = np.asarray(state[name], dtype=np.float64)
-            if values.shape != (self.n_nodes,):
-                raise ParameterError(
-                    f"the clock's {name!r} has shape {values.shape}, but there are {self.n_nodes} "
-                    f"nodes; restore the state of a run on the same graph."
-                )
-            getattr(self, name)[:] = values
-
-    def _draw_durations(
+    def _parts(
         self, which: NDArray[np.int32], start: int, ticks: NDArray[np.int64]
-    ) -> NDArray[np.float64]:
-        out = np.empty(len(which))
+    ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """The events as local updates and exchanges, with the length of each."""
+        lengths = np.empty(len(which))
         # Hashing wraps around 2^64, which NumPy reports when kernels run uncompiled.
         with np.errstate(over="ignore"):
-            clocks.durations(which, start, ticks, self._nominal, *self._law, self._keys, out)
-        return out
+            clocks.durations(which, start, ticks, self._nominal, *self._law, self._keys, lengths)
+        return which, lengths
 
     def _check(self, events: Events) -> None:
-        if not len(events.which):
-            return
-        low, high = clocks.extremes(events.which)
-        if low >= 0 and high < self._nominal.size:
-            return
-        wrong = (events.which < 0) | (events.which >= self._nominal.size)
-        first = int(np.argmax(wrong))
+        which, size = events.which, self._nominal.size
+        low, high = clocks.extremes(which) if len(which) else (0, 0)
+        if low < 0 or high >= size:
+            first = int(np.argmax((which < 0) | (which >= size)))
+            raise ParameterError(
+                f"event {events.start + first} has which={which[first]}, but a graph of "
+                f"{len(self.edges)} edges and {self.n_nodes} nodes has numbers from 0 to "
+                f"{size - 1}; time a schedule on the graph it was sampled for."
+            )
+
+
+class PairClock(Clock):
+    """A clock of nodes that compute, each alone, before every exchange (ESDACD).
+
+    An event on edge (k, l) is ``work[k]`` elementary steps at node k, ``work[l]`` at node l, side
+    by side, and then an exchange as `Clock` knows it. Under ``rendezvous``, with equal work m and
+    constant delays, T_k = T_l = max(T_k, T_l) + m + tau. Under a random law every elementary step
+    and every exchange has its own factor: a node takes the sum of ``work`` draws. A local event
+    (``which >= n_edges``) is the work of that node alone.
+
+    Examples
+    --------
+    >>> clock = PairClock(np.array([[0, 1]]), 2, [10.0, 4.0], Delays(tau=3.0), "rendezvous")
+    >>> clock.advance(Events(0, np.zeros(2, np.int32), np.full(2, -1, np.int32)))
+    >>> clock.finish, clock.waiting
+    (array([26., 26.]), array([ 0., 12.]))
+    """
+
+    def __init__(
+        self,
+        edges: NDArray[np.integer],
+        n_nodes: int,
+        work: ArrayLike,
+        delays: Delays,
+        kind: str = "nonblocking",
+    ) -> None:
+        super().__init__(edges, n_nodes, delays, kind)
+        self.work = np.array(work, dtype=np.float64)
+        if self.work.shape != (n_nodes,) or not ((self.work >= 0) & (self.work < np.inf)).all():
+            raise ParameterError(
+                f"work has shape {self.work.shape}; give one finite number >= 0 for each of "
+                f"{n_nodes} nodes: its elementary steps before an exchange."
+            )
+        self._counts_only = False
+        first, last, *_ = self._law
+        self._scopes = np.array([first < min(last, len(self.edges)), last > len(self.edges)])
+
+    def durations(self, events: Events) -> NDArray[np.float64]:
+        """Refused: an event has no one duration, because its ends work side by side."""
         raise ParameterError(
-            f"event {events.start + first} has which={events.which[first]}, but a graph of "
-            f"{len(self.edges)} edges and {self.n_nodes} nodes has numbers from 0 to "
-            f"{self._nominal.size - 1}; time a schedule on the graph it was sampled for."
+            "An event of this method has three durations, two of work and one of exchange; read "
+            "finish, busy and waiting after advance."
         )
+
+    def _parts(
+        self, which: NDArray[np.int32], start: int, ticks: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        parts, lengths = np.empty(3 * len(which), np.int32), np.empty(3 * len(which))
+        with np.errstate(over="ignore"):  # hashing wraps around 2^64
+            used = pair_clock.spread(
+                which, start, self.edges, self.work, self._nominal, self._scopes, *self._law[2:],
+                self._keys, parts, lengths,
+            )  # fmt: skip
+        return parts[:used], lengths[:used]
 
 
 def _ticks(events: Events, first: int) -> NDArray[np.int64]:

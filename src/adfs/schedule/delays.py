@@ -21,6 +21,12 @@ LAWS = {
     "lognormal": clocks.LOGNORMAL,
     "pareto": clocks.PARETO,
 }
+TIME_RULES = {
+    "tau": "must be >= 0 and finite: it is the time of one communication in units of one proximal "
+    "step. Pass for example tau=5.",
+    "speed": "must be > 0 and finite: it is the time of one local update. Pass 1 for an ordinary "
+    "node, 10 for one ten times slower.",
+}
 SCOPES = ("both", "communications", "computations")
 DEFAULT_SHAPE = {"lognormal": 0.5, "pareto": 2.5}
 SMALLEST_SHAPE = {"lognormal": 0.0, "pareto": 1.0}
@@ -70,8 +76,8 @@ class Delays:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "tau", _checked_tau(self.tau))
-        object.__setattr__(self, "speed", _checked_speed(self.speed))
+        for name in TIME_RULES:
+            object.__setattr__(self, name, _checked_times(name, getattr(self, name)))
         checks.choice("law", self.law, tuple(LAWS))
         checks.choice("applies_to", self.applies_to, SCOPES)
         object.__setattr__(self, "shape", _checked_shape(self.law, self.shape))
@@ -79,9 +85,16 @@ class Delays:
 
     def nominal(self, n_edges: int, n_nodes: int) -> NDArray[np.float64]:
         """Duration before the law: one number per edge, then one per node, (n_edges + n_nodes,)."""
-        tau = _spread("tau", self.tau, n_edges, "edge")
-        speed = _spread("speed", self.speed, n_nodes, "node")
-        return np.concatenate([tau, speed])
+        parts = []
+        for name, n, what in (("tau", n_edges, "edge"), ("speed", n_nodes, "node")):
+            values = np.asarray(getattr(self, name), dtype=np.float64)
+            if values.ndim and values.size != n:
+                raise ParameterError(
+                    f"{name} has {values.size} values for {n} {what}s; pass one number, or one per "
+                    f"{what}."
+                )
+            parts.append(np.broadcast_to(values, (n,)))
+        return np.concatenate(parts)
 
     def keys(self) -> NDArray[np.uint64]:
         """Keys of the two streams of uniforms from which an event's factor is made."""
@@ -100,28 +113,15 @@ class Delays:
         return first, last, LAWS[self.law], self.shape or 0.0
 
 
-def _checked_tau(tau: Numbers) -> float | tuple[float, ...]:
-    values = _numbers("tau", tau)
-    _all_hold(
-        "tau",
-        values,
-        np.isfinite(values) & (values >= 0.0),
-        "must be >= 0 and finite: it is the time of one communication in units of one proximal "
-        "step. Pass for example tau=5.",
-    )
-    return _plain(values)
-
-
-def _checked_speed(speed: Numbers) -> float | tuple[float, ...]:
-    values = _numbers("speed", speed)
-    _all_hold(
-        "speed",
-        values,
-        np.isfinite(values) & (values > 0.0),
-        "must be > 0 and finite: it is the time of one local update. Pass 1 for an ordinary node, "
-        "10 for one ten times slower.",
-    )
-    return _plain(values)
+def _checked_times(name: str, given: Numbers) -> float | tuple[float, ...]:
+    """Floats and tuples rather than arrays: comparable, hashable, ready for JSON."""
+    values = _numbers(name, given)
+    holds = np.isfinite(values) & (values >= 0.0 if name == "tau" else values > 0.0)
+    if not np.all(holds):
+        index = int(np.argmin(holds))
+        label = f"{name}[{index}]" if values.ndim else name
+        raise ParameterError(f"{label}={values.flat[index]:g} {TIME_RULES[name]}")
+    return tuple(values.tolist()) if values.ndim else float(values)
 
 
 def _checked_shape(law: str, shape: float | None) -> float | None:
@@ -144,7 +144,6 @@ def _checked_shape(law: str, shape: float | None) -> float | None:
 
 
 def _numbers(name: str, value: Any) -> NDArray[np.float64]:
-    """A number or a list of numbers as an array of 0 or 1 dimensions."""
     try:
         array = np.asarray(value)
     except ValueError:  # lists of different lengths
@@ -152,24 +151,3 @@ def _numbers(name: str, value: Any) -> NDArray[np.float64]:
     if array.ndim > 1 or (array.size and array.dtype.kind not in "iuf"):
         raise ParameterError(f"{name}={value!r} must be a number or a flat list of numbers.")
     return array.astype(np.float64)
-
-
-def _all_hold(name: str, values: NDArray[np.float64], holds: NDArray[np.bool_], rule: str) -> None:
-    if not np.all(holds):
-        index = int(np.argmin(holds))
-        label = f"{name}[{index}]" if values.ndim else name
-        raise ParameterError(f"{label}={values.flat[index]:g} {rule}")
-
-
-def _plain(values: NDArray[np.float64]) -> float | tuple[float, ...]:
-    """Floats and tuples rather than arrays: comparable, hashable, ready for JSON."""
-    return tuple(values.tolist()) if values.ndim else float(values)
-
-
-def _spread(name: str, values: Numbers, n: int, what: str) -> NDArray[np.float64]:
-    array = np.asarray(values, dtype=np.float64)
-    if array.ndim and array.size != n:
-        raise ParameterError(
-            f"{name} has {array.size} values for {n} {what}s; pass one number, or one per {what}."
-        )
-    return np.array(np.broadcast_to(array, (n,)))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from adfs.errors import ParameterError
 from adfs.kernels import poisson
-from adfs.kernels.poisson import TICK_BITS, TICKS
+from adfs.kernels.poisson import TICK_BITS
 from adfs.randomness import stream_key
 from adfs.schedule.events import Events
 from adfs.schedule.sampling_law import SamplingLaw, alias_table
@@ -27,25 +27,12 @@ class PoissonSource:
     """Draws the events of Poisson clocks from a seed, any stretch of time, without a generator.
 
     Edge ``e`` rings at the rate ``p_edge[e]`` and node ``i`` at the rate ``p_node[i]``, about one
-    event a unit of time for all together. Events are in one total order, known to every node for
+    event per unit of time for all together. Events are in one total order, known to every node for
     its own events: by tick, then by ``which``, then as the clock drew them.
 
-    Parameters
-    ----------
-    law : SamplingLaw
-        Its ``importance_of`` is asked for the given nodes only.
-    seed : int
-        The clocks' streams come from the seed and their own number alone.
-    nodes : sequence of int, optional
-        Draw only the events in which these nodes take part; all by default. The cost does not
-        depend on the other nodes.
-    with_samples : bool
-        Without, local events have the sample -1.
-
-    Attributes
-    ----------
-    rate : float
-        Mean number of its events a unit of time.
+    With ``nodes``, only the events in which these take part are drawn; the cost does not depend on
+    the other nodes, whose samples' importance is not asked for. Without ``with_samples``, local
+    events have the sample -1. ``rate`` is the mean number of events per unit of time.
 
     Examples
     --------
@@ -87,7 +74,8 @@ class PoissonSource:
         # Hashing wraps around 2^64, which NumPy reports when kernels run uncompiled.
         with np.errstate(over="ignore"):
             while True:
-                ticks, clock, chance = _raw(buffer)
+                ticks, clock = np.empty(buffer, np.int64), np.empty(buffer, np.int32)
+                chance = np.empty(buffer)
                 used = poisson.draw_clocks(
                     self._clocks, start << TICK_BITS, stop << TICK_BITS, ticks, clock, chance
                 )
@@ -127,12 +115,10 @@ def _own_clocks(law: SamplingLaw, nodes: Sequence[int] | Integers | None) -> tup
 
 def _tables(law: SamplingLaw, nodes: Integers, wanted: bool) -> tuple[Integers, Integers]:
     """Alias tables of the nodes' samples, end to end, and their sizes."""
-    tables = [
-        alias_table(law.importance_of(int(node)))
-        if wanted and law.p_node[node] > 0.0
-        else np.zeros(0, np.int64)
-        for node in nodes
-    ]
+    tables = [np.zeros(0, np.int64)] * len(nodes)
+    for k, node in enumerate(nodes.tolist()):
+        if wanted and law.p_node[node] > 0.0:
+            tables[k] = alias_table(law.importance_of(node))
     sizes = np.array([len(table) for table in tables], dtype=np.int64)
     return np.concatenate([np.zeros(0, np.int64), *tables]), sizes
 
@@ -153,13 +139,5 @@ def _clocks(
     mean = np.ldexp(rate, length)
     # One by one: a clock's numbers must not depend on which other clocks are computed beside it.
     empty = np.array([math.exp(-value) for value in mean])
-    return poisson.Clocks(
-        which.astype(np.int32), key, length + TICK_BITS, mean, empty, first, size
-    )  # fmt: skip
-
-
-def _raw(buffer: int) -> tuple[Integers, NDArray[np.int32], Vector]:
-    return np.empty(buffer, np.int64), np.empty(buffer, np.int32), np.empty(buffer)
-
-
-__all__ = ["TICKS", "PoissonSource"]
+    cell = length + TICK_BITS
+    return poisson.Clocks(which.astype(np.int32), key, cell, mean, empty, first, size)

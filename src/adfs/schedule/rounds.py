@@ -5,7 +5,8 @@ elementary step and every message has its own factor, as for the pairwise method
 processes m samples takes the sum of m draws.
 """
 
-from collections.abc import Mapping, Sequence
+import copy
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -62,14 +63,8 @@ class CoinRounds:
 class RoundClock:
     """Time of synchronous rounds; all nodes leave a round together.
 
-    Parameters
-    ----------
-    costs : sequence of Cost
-        One a kind, in the order of their numbers in ``Events.which``.
-    edges : array, shape (n_edges, 2)
-        Over which a communication round goes; without edges it takes no time.
-    n_nodes : int
-    delays : Delays
+    There is one ``Cost`` per kind, in the order of their numbers in ``Events.which``. A
+    communication round goes over all ``edges``; without edges it takes no time.
 
     Examples
     --------
@@ -135,19 +130,10 @@ class RoundClock:
 
     def copy(self) -> "RoundClock":
         """Another clock in the same state."""
-        other = RoundClock(self.costs, self.edges, self.n_nodes, self.delays)
-        other.restore(self.state())
+        other = copy.copy(self)
+        other._state = {name: array.copy() for name, array in self._state.items()}
         return other
 
     def arrays(self) -> tuple[dict[str, NDArray[np.float64]], dict[str, NDArray[np.float64]]]:
         """Views of its state: nothing per node, because all nodes leave a round together."""
         return {}, {f"clock_{name}": array for name, array in self._state.items()}
-
-    def state(self) -> dict[str, NDArray[np.float64]]:
-        """Copies of the arrays from which ``restore`` makes this state again."""
-        return {name: array.copy() for name, array in self._state.items()}
-
-    def restore(self, state: Mapping[str, NDArray[np.float64]]) -> None:
-        """Take up a state that a clock of the same rounds exported."""
-        for name, array in self._state.items():
-            array[:] = state[name]

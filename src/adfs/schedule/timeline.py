@@ -45,27 +45,24 @@ class Passage(NamedTuple):
 
 
 def intervals(events: Events, clock: Clock) -> NDArray[np.void]:
-    """What each node does from when to when, sorted by node, then by event.
+    """What each node does from when to when, sorted by node, then by event; dtype ``INTERVAL``.
 
-    Parameters
-    ----------
-    events : Events
-    clock : Clock
-        Before these events.
-
-    Returns
-    -------
-    array of dtype ``INTERVAL``
-        ``kind`` numbers ``KINDS``. A node *waits* at an exchange that its peer has not reached,
-        and *communicates* from when both have until it leaves: one such interval a node of each
-        exchange, of length zero where the message had arrived before. ``sent`` and ``received``
-        tell when the message it takes left the peer and arrived; NaN in other intervals, where
-        ``peer`` of a local update is -1. The intervals of a node do not overlap.
+    ``kind`` numbers ``KINDS``. A node *waits* at an exchange that its peer has not reached, and
+    *communicates* from when both have until it leaves: one such interval per node of each exchange,
+    of length zero where the message had arrived before. ``sent`` and ``received`` tell when the
+    message it takes left the peer and arrived; NaN in other intervals, where ``peer`` of a local
+    update is -1. The intervals of a node do not overlap.
     """
     seen = _follow(events, clock)
-    parts = [_computations(seen)]
+    shared, ready = seen.nodes[:, 1] >= 0, seen.reached.max(axis=1)
+    parts = [_rows(seen, ~shared, 0, COMPUTE, seen.reached[:, 0], seen.left[:, 0])]
     for side in (0, 1):
-        parts += [_waits(seen, side), _communications(seen, side, clock.kind)]
+        here, there = seen.reached[:, side], seen.reached[:, 1 - side]
+        waits = _rows(seen, shared & (here < ready), side, WAIT, here, ready)
+        talks = _rows(seen, shared, side, COMMUNICATE, ready, seen.left[:, side])
+        talks["sent"] = (ready if clock.kind == "rendezvous" else there)[shared]
+        talks["received"] = talks["sent"] + seen.duration[shared]
+        parts += [waits, talks]
     table = np.concatenate(parts)
     # A node waits at an exchange before it communicates: within an event, kinds go backwards.
     return table[np.lexsort((-table["kind"].astype(np.int8), table["event"], table["node"]))]
@@ -125,28 +122,14 @@ def chrome_trace(
         rows.append({**about, "name": "thread_sort_index", "args": {"sort_index": node}})
     start = np.rint(table["start"] * (1e3 * microseconds))
     length = np.rint(table["end"] * (1e3 * microseconds)) - start
-    rows.extend(
-        _slice(row, ts / 1e3, dur / 1e3)
-        for row, ts, dur in zip(table, start.tolist(), length.tolist(), strict=True)
-    )
+    for row, ts, dur in zip(table, start.tolist(), length.tolist(), strict=True):
+        kind = KINDS[row["kind"]]
+        args = {"event": int(row["event"])}
+        if row["kind"] != COMPUTE:
+            args["peer"] = int(row["peer"])
+        about = {"name": kind, "cat": kind, "ph": "X", "pid": 0, "tid": int(row["node"])}
+        rows.append({**about, "ts": ts / 1e3, "dur": dur / 1e3, "args": args})
     return {"traceEvents": rows, "displayTimeUnit": "ns"}
-
-
-def _slice(row: np.void, ts: float, dur: float) -> dict[str, Any]:
-    kind = KINDS[row["kind"]]
-    args: dict[str, Any] = {"event": int(row["event"])}
-    if row["kind"] != COMPUTE:
-        args["peer"] = int(row["peer"])
-    return {
-        "name": kind,
-        "cat": kind,
-        "ph": "X",
-        "pid": 0,
-        "tid": int(row["node"]),
-        "ts": ts,
-        "dur": dur,
-        "args": args,
-    }
 
 
 def _follow(events: Events, clock: Clock) -> Passage:
@@ -161,26 +144,6 @@ def _follow(events: Events, clock: Clock) -> Passage:
     alone[:, 0] = np.arange(clock.n_nodes)
     nodes = np.concatenate([clock.edges, alone])[which]
     return Passage(event, duration, nodes, reached, left, finish)
-
-
-def _computations(seen: Passage) -> NDArray[np.void]:
-    local = seen.nodes[:, 1] < 0
-    return _rows(seen, local, 0, COMPUTE, seen.reached[:, 0], seen.left[:, 0])
-
-
-def _waits(seen: Passage, side: int) -> NDArray[np.void]:
-    ready = seen.reached.max(axis=1)
-    early = (seen.nodes[:, 1] >= 0) & (seen.reached[:, side] < ready)
-    return _rows(seen, early, side, WAIT, seen.reached[:, side], ready)
-
-
-def _communications(seen: Passage, side: int, clock: str) -> NDArray[np.void]:
-    ready = seen.reached.max(axis=1)
-    shared = seen.nodes[:, 1] >= 0
-    table = _rows(seen, shared, side, COMMUNICATE, ready, seen.left[:, side])
-    table["sent"] = (ready if clock == "rendezvous" else seen.reached[:, 1 - side])[shared]
-    table["received"] = table["sent"] + seen.duration[shared]
-    return table
 
 
 def _rows(

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from adfs.errors import ParameterError
 from adfs.graphs.topology import Topology
 from adfs.losses import names
-from adfs.problem.dual_bounds import DualBounds
+from adfs.problem.conditioning import DualBounds
 from adfs.problem.finite_sum import Problem
 from adfs.schedule.delays import Delays
 from adfs.theory.description import PairwiseParameters, Vector, describe_non_smooth

@@ -73,10 +73,9 @@ def positions(topology: Topology) -> Points:
 def family_of(topology: Topology) -> tuple[str, tuple[int, ...]]:
     """Family and sizes of the graph; an empty text if its name does not contain them."""
     try:
-        recipe = read(topology.name, topology.n_nodes)
+        return read(topology.name, topology.n_nodes)[:2]
     except GraphError:
         return "", ()
-    return recipe.family, recipe.sizes
 
 
 def _lattice(n: int, columns: int) -> Points:

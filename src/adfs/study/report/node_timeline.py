@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from adfs.algorithms.base import Source
 from adfs.engine.execution import KINDS, Execution
-from adfs.schedule.clock import Clock
-from adfs.schedule.pair_clock import PairClock
+from adfs.schedule.clock import Clock, PairClock
 from adfs.schedule.rounds import RoundClock
 from adfs.schedule.timeline import COMMUNICATE, COMPUTE, INTERVAL, WAIT, idle, intervals
 from adfs.schedule.timeline import KINDS as NODE_KINDS
