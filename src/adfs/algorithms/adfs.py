@@ -24,7 +24,6 @@ from adfs.algorithms.base import (
     Method,
     MethodSetting,
     Named,
-    Queued,
     Vector,
     block_and_beat,
     exchange_counts,
@@ -35,8 +34,7 @@ from adfs.algorithms.base import (
     ticks_of,
 )
 from adfs.algorithms.dual_start import dual_start
-from adfs.kernels import edge, event_loop, rank_nodes
-from adfs.kernels.lazy import Decay, decay_table, power_table
+from adfs.kernels import edge, event_loop
 from adfs.kernels.memory import aligned_zeros
 from adfs.kernels.poisson import TICKS
 from adfs.problem.finite_sum import Problem
@@ -105,9 +103,8 @@ class Adfs(Algorithm[AdfsState]):
     def step(self, state: AdfsState, events: Events) -> AdfsState:
         """Run the events, in place."""
         event_loop.run_events(
-            events.start, ticks_of(events, self.continuized), events.which, events.sample,
-            self.problem.rows, state.lines, state.centres, self.constants, self.decay,
-            self._messages,
+            self.queued(state), events.start, ticks_of(events, self.continuized), events.which,
+            events.sample, self.problem.rows, self._messages,
         )  # fmt: skip
         state.t = events.stop * TICKS if self.continuized else events.stop
         return state
@@ -155,10 +152,9 @@ class Adfs(Algorithm[AdfsState]):
         """The time."""
         state.t = int(shared["t"][0])
 
-    def queued(self, state: AdfsState) -> Queued:
-        """The same arithmetic for events in queues of nodes (`adfs.kernels.rank_nodes`)."""
-        work = rank_nodes.AdfsArithmetic(state.lines, state.centres, self.constants, self.decay)
-        return Queued(work, rank_nodes.NO_SEQUENCE)
+    def queued(self, state: AdfsState) -> edge.AdfsArithmetic:
+        """Its arithmetic for loops over events, of a block or of queues of nodes."""
+        return edge.AdfsArithmetic(state.lines, state.centres, self.constants, self.decay)
 
     def pass_time(self, state: AdfsState, events: Events) -> tuple[Vector, Vector]:
         """Move the state's time to the end of a block of which only own events are executed."""
@@ -170,9 +166,10 @@ class Adfs(Algorithm[AdfsState]):
         return exchange_counts(events, len(self.constants.edges), self.problem.n_features)
 
 
-def _decay(rho: float, continuized: bool) -> Decay:
+def _decay(rho: float, continuized: bool) -> edge.Decay:
     """Powers of what an idle difference shrinks by, an iteration or a tick."""
-    table: Decay = power_table(-2.0 * rho / TICKS) if continuized else decay_table(rho)  # type: ignore[no-untyped-call]
+    make, rate = (edge.power_table, -2.0 * rho / TICKS) if continuized else (edge.decay_table, rho)
+    table: edge.Decay = make(rate)  # type: ignore[no-untyped-call]
     return table
 
 

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from adfs import checks
 from adfs.errors import ParameterError
-from adfs.kernels.queues import Sequence
 from adfs.losses import names
 from adfs.network import Network
 from adfs.problem.conditioning import require_scaled
@@ -338,21 +337,14 @@ def parameters_of(name: str, kind: type[C], problem: Problem, setting: MethodSet
     return rule
 
 
-class Queued(NamedTuple):
-    """Arithmetic of events that wait in queues of nodes, for nodes on several ranks."""
-
-    work: Any  # `adfs.kernels.rank_nodes.AdfsArithmetic` or `Convex`
-    sequence: Sequence
-
-
 class QueuedAlgorithm(Algorithm[S], Protocol[S]):
     """A pairwise algorithm whose nodes need not execute events in the order of the schedule.
 
     On several ranks a node goes on with its own events while another waits for a message.
     """
 
-    def queued(self, state: S) -> Queued:
-        """Its arithmetic on this state."""
+    def queued(self, state: S) -> Any:
+        """Its arithmetic on this state: an `AdfsArithmetic` or a `NonSmoothArithmetic`."""
         ...
 
     def pass_time(self, state: S, events: Events) -> tuple[Vector, Vector]:

@@ -28,7 +28,6 @@ from adfs.algorithms.base import (
     Method,
     MethodSetting,
     Named,
-    Queued,
     Vector,
     block_and_beat,
     exchange_counts,
@@ -39,7 +38,7 @@ from adfs.algorithms.base import (
     ticks_of,
 )
 from adfs.algorithms.dual_start import dual_start
-from adfs.kernels import non_smooth, queues, rank_nodes
+from adfs.kernels import event_loop, non_smooth
 from adfs.kernels.edge import LINE
 from adfs.kernels.memory import aligned_zeros
 from adfs.kernels.poisson import TICKS
@@ -112,9 +111,9 @@ class NsAdfs(Algorithm[NsAdfsState]):
 
     def step(self, state: NsAdfsState, events: Events) -> NsAdfsState:
         """Run the events, in place."""
-        state.growth = non_smooth.run_events(
-            state.growth, ticks_of(events, self.continuized), events.which, events.sample,
-            self.problem.rows, state.lines, state.pairs, self.constants, self._messages,
+        state.growth = event_loop.run_events(
+            self.queued(state), state.growth, ticks_of(events, self.continuized), events.which,
+            events.sample, self.problem.rows, self._messages,
         )  # fmt: skip
         if self.continuized:
             _, state.growth = non_smooth.weights_at(events.stop * TICKS, self.constants)
@@ -154,25 +153,22 @@ class NsAdfs(Algorithm[NsAdfsState]):
         """``A_t``."""
         state.growth = float(shared["growth"][0])
 
-    def queued(self, state: NsAdfsState) -> Queued:
-        """The same arithmetic for events in queues of nodes (`adfs.kernels.rank_nodes`)."""
-        c = self.constants
-        sequence = queues.Sequence(c.smoothness, c.first_root, c.root_per_tick)
-        return Queued(rank_nodes.NonSmoothArithmetic(state.lines, state.pairs, c), sequence)
+    def queued(self, state: NsAdfsState) -> non_smooth.NonSmoothArithmetic:
+        """Its arithmetic for loops over events, of a block or of queues of nodes."""
+        return non_smooth.NonSmoothArithmetic(state.lines, state.pairs, self.constants)
 
     def pass_time(self, state: NsAdfsState, events: Events) -> tuple[Vector, Vector]:
         """Move ``A_t`` to the end of a block of which only own events are executed.
 
         Returns ``a`` and ``A`` at these events, with one more to spare.
         """
-        sequence = self.queued(state).sequence
         a, total = np.empty((2, len(events.which) + 1))
         if self.continuized:
-            queues.weights_of_ticks(events.ticks, sequence, a, total)
-            state.growth = non_smooth.weights_at(events.stop * TICKS, sequence)[1]
+            non_smooth.weights_of_ticks(events.ticks, self.constants, a, total)
+            state.growth = non_smooth.weights_at(events.stop * TICKS, self.constants)[1]
         else:
-            state.growth = queues.weights_of_own(
-                events.ticks, events.start, events.stop, state.growth, sequence, a, total
+            state.growth = non_smooth.weights_of_own(
+                events.ticks, events.start, events.stop, state.growth, self.constants, a, total
             )  # fmt: skip
         return a, total
 

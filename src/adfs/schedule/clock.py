@@ -161,8 +161,7 @@ class Clock:
     def _check(self, events: Events) -> None:
         if not len(events.which):
             return
-        low, high = clocks.extremes(events.which)
-        if low >= 0 and high < self._nominal.size:
+        if events.which.min() >= 0 and events.which.max() < self._nominal.size:
             return
         wrong = (events.which < 0) | (events.which >= self._nominal.size)
         first = int(np.argmax(wrong))

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from adfs.errors import ParameterError
-from adfs.kernels import clocks, pair_clock
+from adfs.kernels import clocks
 from adfs.schedule.clock import CHUNK, Clock
 from adfs.schedule.delays import Delays
 from adfs.schedule.events import Events
@@ -82,7 +82,7 @@ class PairClock(Clock):
         """The events as local parts and exchanges, with the length of each."""
         parts, lengths = np.empty(3 * len(which), np.int32), np.empty(3 * len(which))
         with np.errstate(over="ignore"):  # hashing wraps around 2^64
-            used = pair_clock.spread(
+            used = clocks.spread(
                 which, start, self.edges, self.work, self._nominal, self._scopes, *self._law[2:],
                 self._keys, parts, lengths,
             )  # fmt: skip
