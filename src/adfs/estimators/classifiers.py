@@ -18,7 +18,7 @@ from adfs.checks import choice, finite
 from adfs.errors import DataError, ParameterError
 from adfs.estimators.base import ColumnEstimator, sigma_of
 from adfs.estimators.fit_group import union
-from adfs.estimators.fitting import FitTask, Matrix, Objective, Target, Vector
+from adfs.estimators.fitting import FitTask, Matrix, Objective, Vector
 from adfs.solver import Result
 
 
@@ -57,8 +57,7 @@ class LinearClassifier(ClassifierMixin, ColumnEstimator):  # type: ignore[misc]
         ranks.each(lambda: self._check_classes(classes))
         positives = classes[1:] if len(classes) == 2 else classes
         labels = [np.where(y == positive, 1.0, -1.0) for positive in positives]
-        weights = self._weights(classes, task)
-        targets = [Target(*pair) for pair in zip(labels, weights, strict=True)]
+        targets = list(zip(labels, self._weights(classes, task), strict=True))
         coefs, intercepts, results = self._train_with_column(task, targets)
         self.classes_ = classes
         self._keep_models(coefs, intercepts)

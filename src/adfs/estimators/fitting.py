@@ -23,6 +23,7 @@ from adfs.solver import Result, RunOptions, run
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
+Target = tuple[Vector, Vector]  # labels and weights of one model; all models have the same rows
 
 
 class Objective(NamedTuple):
@@ -56,13 +57,6 @@ class FitTask(NamedTuple):
     objective: Objective
     options: FitOptions
     layout: RowLayout
-
-
-class Target(NamedTuple):
-    """Labels and weights of one model; all models of a fit have the same rows."""
-
-    labels: Vector
-    weights: Vector
 
 
 def train(

@@ -11,8 +11,8 @@ from sklearn.base import RegressorMixin
 from adfs.checks import choice, positive
 from adfs.engine.evaluation import Evaluator
 from adfs.estimators.base import ColumnEstimator, LinearEstimator, sigma_of
-from adfs.estimators.fitting import FitTask, Matrix, Objective, Target, Vector, train
-from adfs.estimators.ridge_intercept import Eliminated, twice, twice_labels
+from adfs.estimators.fitting import FitTask, Matrix, Objective, Vector, train
+from adfs.estimators.ridge_intercept import Eliminated, twice
 from adfs.model import linear_scores
 from adfs.problem.finite_sum import Problem
 from adfs.solver import Result
@@ -32,8 +32,8 @@ class ColumnRegressor(RegressorMixin, ColumnEstimator):  # type: ignore[misc]
         return {"y_numeric": True}
 
     def _train(self, task: FitTask) -> tuple[list[Result], Sequence[Any]]:
-        target = Target(task.y / task.objective.unit, task.weights)
-        coefs, intercepts, results = self._train_with_column(task, [target])
+        targets = [(task.y / task.objective.unit, task.weights)]
+        coefs, intercepts, results = self._train_with_column(task, targets)
         self._keep_models(coefs, intercepts, single=True)
         return results, ["y"]
 
@@ -203,13 +203,14 @@ class Ridge(RegressorMixin, LinearEstimator):  # type: ignore[misc]
         if self.fit_intercept:
             rows, columns = _centred(task, columns)
             task = task._replace(rows=rows)
-        targets = [Target(column, task.weights) for column in columns.T]
+        targets = [(column, task.weights) for column in columns.T]
         return train(task, targets, None if last is None else last[0])
 
     def _fit_eliminated(self, task: FitTask, columns: Matrix) -> list[Result]:
         """One model per column, with the intercept eliminated (`ridge_intercept`)."""
         starts = task.layout.ranks.each(lambda: self._pair_starts(columns.shape[1], task))
-        targets = [twice_labels(Target(column, task.weights)) for column in columns.T]
+        ones, weights = np.ones(len(columns)), np.tile(task.weights, 2)
+        targets = [(np.concatenate([column, ones]), weights) for column in columns.T]
         rows, layout = twice(csr_matrix(task.rows), task.layout)
         made: list[Eliminated] = []
 

@@ -22,7 +22,7 @@ from scipy.sparse import csr_matrix
 
 from adfs.data.shards import slice_rows
 from adfs.engine.evaluation import Evaluation
-from adfs.estimators.fitting import Matrix, Target, Vector
+from adfs.estimators.fitting import Matrix, Vector
 from adfs.estimators.node_layout import RowLayout
 from adfs.network import Ask, Part, Steps
 from adfs.problem.certificate import in_order, quadratic
@@ -43,12 +43,6 @@ def twice(X: csr_matrix, layout: RowLayout) -> tuple[csr_matrix, RowLayout]:
     parts = np.split(layout.order, layout.cuts[1:-1])
     order = np.concatenate([half for part in parts for half in (part, part + n)])
     return rows, layout._replace(order=order, cuts=2 * layout.cuts)
-
-
-def twice_labels(target: Target) -> Target:
-    """The targets of both models."""
-    ones = np.ones(len(target.labels))
-    return Target(np.concatenate([target.labels, ones]), np.tile(target.weights, 2))
 
 
 class Eliminated:
