@@ -85,7 +85,7 @@ def train(
         rule, delays = parameters if is_shared else "tuned", Delays(tau=options.tau)
         setting = MethodSetting(rule, options.tau, delays=delays, seed=options.seed)
         start = None if starts is None else starts[k]
-        printers = (_printer(k, len(targets)),) if options.verbose else ()
+        printers = progress_printers(options.verbose, k, len(targets))
         how = RunOptions(start, "curve", printers, evaluate=evaluator(problem))
         with Interrupts() as interrupts:
             result = run(problem, options.algorithm, setting, options.stopping, how, interrupts)
@@ -99,8 +99,8 @@ def train(
     return results
 
 
-def _printer(k: int, count: int) -> Callback:
-    """Prints a line per evaluation of model ``k``, as scikit-learn's solvers do."""
+def progress_printers(verbose: bool, k: int, count: int) -> tuple[Callback, ...]:
+    """For ``verbose``: prints a line per evaluation, as scikit-learn's solvers do."""
     which = f" model {k + 1} of {count}," if count > 1 else ""
 
     def show(progress: Progress) -> None:
@@ -111,4 +111,4 @@ def _printer(k: int, count: int) -> Callback:
             flush=True,
         )
 
-    return show
+    return (show,) if verbose else ()
