@@ -11,7 +11,7 @@ import time
 import numpy as np
 
 import adfs
-from adfs.kernels import queues, rank_nodes
+from adfs.kernels import rank_nodes
 from adfs.network import Network
 from adfs.schedule.poisson import PoissonSource
 from adfs.schedule.sampling_law import Drawer
@@ -50,15 +50,15 @@ class FirstNodes(Network):
 def schedule(source, network, start, stop):
     """Events between two positions, in the queues of the rank's nodes; how many there are."""
     events = source.draw(start, stop)
-    count = np.zeros(OWN, np.int64)
-    queues.count_own(events.which, network.ends, network.here, count)
-    first = np.concatenate([[0], np.cumsum(count)])
+    count = np.zeros((OWN, 3), np.int64)
+    rank_nodes.count_own(events.which, network.ends, network.here, count)
+    first = np.concatenate([[0], np.cumsum(count.sum(axis=1))])
     size, none = int(first[-1]), np.empty(1)
     queue = rank_nodes.Queue(
         first, first[:-1].copy(), first[:-1].copy(), np.empty(size, np.int64),
         np.empty(size, np.int32), np.empty(size, np.int32), none, none,
     )  # fmt: skip
-    queues.fill(
+    rank_nodes.fill(
         queue, queue.head.copy(), events.which, events.sample, events.ticks, none, none,
         network.ends, network.here,
     )  # fmt: skip

@@ -75,8 +75,8 @@ def test_sparse_rows_are_not_made_dense(monkeypatch):
     stored = np.count_nonzero(X)
     for own in seen:
         assert own.problem.n_numbers == 2 * stored  # a row for each of the two models
-        assert all(sp.issparse(matrix) for matrix in own.matrices)
-        assert sum(matrix.nnz for matrix in own.matrices) == stored
+        assert all(sp.issparse(matrix) for matrix, _, _ in own.nodes)
+        assert sum(matrix.nnz for matrix, _, _ in own.nodes) == stored
 
 
 @pytest.mark.parametrize("layout", [np.asarray, sp.csr_array])

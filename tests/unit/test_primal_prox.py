@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
-from adfs.kernels import primal_prox, prox
+from adfs.kernels import prox
 from adfs.losses import LOSSES
 from oracles import losses as literal
 from oracles import point_saga
@@ -23,7 +23,7 @@ def labels(loss):
 
 
 def solve(loss, b, k, target, warm=0.0, slope=0.0):
-    return primal_prox.slope_after(LOSSES[loss].code, b, k, target, warm, slope)
+    return prox.slope_after(LOSSES[loss].code, b, k, target, warm, slope)
 
 
 @pytest.mark.parametrize("loss", SMOOTH)
@@ -120,7 +120,7 @@ def test_a_good_start_costs_no_exponential(monkeypatch):
     def refuse(*_):
         raise AssertionError("the search was asked")
 
-    function = getattr(primal_prox.logistic_margin, "py_func", primal_prox.logistic_margin)
+    function = getattr(prox.logistic_margin, "py_func", prox.logistic_margin)
     monkeypatch.setitem(function.__globals__, "logistic_search", refuse)
     for k in (0.01, 0.6, 100.0):
         for m in (-8.0, -1.0, 0.0, 2.0, 8.0):

@@ -19,8 +19,7 @@ import numpy as np
 from adfs.algorithms import base
 from adfs.algorithms.base import Matrix, Vector
 from adfs.algorithms.pairwise import Pairwise, dual_start, pairwise_method, parameters_of
-from adfs.kernels import edge, event_loop, rank_nodes
-from adfs.kernels.lazy import decay_table, power_table
+from adfs.kernels import edge, event_loop
 from adfs.kernels.memory import aligned_zeros
 from adfs.kernels.poisson import TICKS
 from adfs.problem.finite_sum import Problem
@@ -50,7 +49,11 @@ class Adfs(Pairwise[AdfsState]):
         super().__init__(problem, parameters, schedule)
         self._ahead = int(not self.continuized)  # idle steps from the index of v to that of y
         rho = parameters.rho  # idle differences shrink by it, an iteration or a tick
-        self.decay = power_table(-2.0 * rho / TICKS) if self.continuized else decay_table(rho)  # type: ignore[no-untyped-call]
+        # Powers of what an idle difference shrinks by, per iteration or per tick.
+        table, rate = edge.decay_table, rho
+        if self.continuized:
+            table, rate = edge.power_table, -2.0 * rho / TICKS
+        self.decay = table(rate)  # type: ignore[no-untyped-call]
         self.constants = edge.RunConstants(
             edges=problem.network.ends,
             edge_eta=parameters.edge_eta,
@@ -77,9 +80,8 @@ class Adfs(Pairwise[AdfsState]):
 
     def step(self, state: AdfsState, events: Events) -> AdfsState:
         event_loop.run_events(
-            events.start, self.ticks_of(events), events.which, events.sample,
-            self.problem.rows, state.lines, state.centres, self.constants, self.decay,
-            self._messages,
+            self.queued(state), events.start, self.ticks_of(events), events.which, events.sample,
+            self.problem.rows, self._messages,
         )  # fmt: skip
         state.t = events.stop * TICKS if self.continuized else events.stop
         return state
@@ -107,10 +109,9 @@ class Adfs(Pairwise[AdfsState]):
         samples = {"lines": state.lines[:, : edge.NORM2]}
         return base.Arrays(samples, state.centres._asdict(), {"t": np.array([state.t])})
 
-    def queued(self, state: AdfsState) -> base.Queued:
-        """The same arithmetic for events in queues of nodes (`adfs.kernels.rank_nodes`)."""
-        work = rank_nodes.AdfsArithmetic(state.lines, state.centres, self.constants, self.decay)
-        return base.Queued(work, rank_nodes.NO_SEQUENCE)
+    def queued(self, state: AdfsState) -> edge.AdfsArithmetic:
+        """Its arithmetic for loops over events, of a block or of queues of nodes."""
+        return edge.AdfsArithmetic(state.lines, state.centres, self.constants, self.decay)
 
     def pass_time(self, state: AdfsState, events: Events) -> tuple[Vector, Vector]:
         """Move the state's time to the end of a block of which only own events are executed."""

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from adfs import checks
 from adfs.errors import ParameterError
-from adfs.kernels import queues
 from adfs.kernels.memory import aligned_zeros
 from adfs.losses import names
 from adfs.problem.conditioning import require_scaled
@@ -306,21 +305,14 @@ def rule_of(name: str, setting: MethodSetting, rules: tuple[str, ...]) -> str:
     )
 
 
-class Queued(NamedTuple):
-    """Arithmetic of events that wait in queues of nodes, for nodes on several ranks."""
-
-    work: Any  # `AdfsArithmetic` or `NonSmoothArithmetic` of `adfs.kernels.rank_nodes`
-    sequence: queues.Sequence
-
-
 class QueuedAlgorithm(Algorithm[S], Protocol[S]):
     """A pairwise algorithm whose nodes need not execute events in the order of the schedule.
 
     On several ranks a node goes on with its own events while another waits for a message.
     """
 
-    def queued(self, state: S) -> Queued:
-        """Its arithmetic on this state."""
+    def queued(self, state: S) -> Any:
+        """Its arithmetic on this state: an `AdfsArithmetic` or a `NonSmoothArithmetic`."""
 
     def pass_time(self, state: S, events: Events) -> tuple[Vector, Vector]:
         """Move the state's time to the end of a block; the weights at its events, if any."""

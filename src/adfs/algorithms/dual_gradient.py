@@ -176,11 +176,11 @@ class DualGradients:
         if not np.isfinite(target).all():
             return np.full_like(target, np.nan)
         rows = self._rows[node]
-        bend, step = np.empty(rows.stop - rows.start), np.empty(self.problem.n_features)
+        step = np.empty(self.problem.n_features)
         before = np.inf
         for _ in range(MOST_RESCUES):
             theta = memory.theta[node]
-            dual_gradient.bend_at(self.samples, node, theta, bend)
+            bend = curvatures(self.problem, theta, rows)
             energy = dual_gradient.conjugate_gradients(
                 self.samples, node, bend, memory.slope[node] - target, FORCING, step, self._work
             )

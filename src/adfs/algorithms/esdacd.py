@@ -46,9 +46,8 @@ from adfs.algorithms import base
 from adfs.algorithms.base import Matrix, Vector
 from adfs.algorithms.dual_gradient import ROWS_AT_ONCE, DualGradients
 from adfs.graphs.topology import Topology
-from adfs.kernels import edge, event_loop, pair_clock
+from adfs.kernels import edge, event_loop
 from adfs.kernels.dual_gradient import Memory
-from adfs.kernels.lazy import decay_table
 from adfs.kernels.memory import aligned_zeros
 from adfs.problem.finite_sum import Problem
 from adfs.schedule.clock import PairClock
@@ -155,7 +154,7 @@ class Esdacd(base.Algorithm[EsdacdState]):
         self.problem, self.parameters = problem, parameters
         self.dual_gradients = DualGradients(problem)
         rho, p_edge, n = parameters.rho, parameters.p_edge, len(problem.nodes)
-        self.decay = decay_table(rho)  # type: ignore[no-untyped-call]
+        self.decay = edge.decay_table(rho)  # type: ignore[no-untyped-call]
         self.constants = edge.RunConstants(
             edges=problem.network.ends,
             edge_eta=rho * EDGE_MU2 / (parameters.sigma_A * p_edge),
@@ -178,10 +177,14 @@ class Esdacd(base.Algorithm[EsdacdState]):
             pairs_of_rows[:, ::2] = 2.0 * self.dual_gradients.balanced(memory)
         centres = edge.Centres(pairs_of_rows, np.ones(n), np.zeros(n, np.int64))
         if len(self._ends):  # compile, if that has to be, before anything is timed
-            trial = edge.Centres(*(array.copy() for array in centres))
-            pair_clock.offer_ends(0, 0, trial, self.constants, self.decay, self._rows)
-            pair_clock.accept_ends(0, self._rows, trial, self.constants)
+            trial = self._work(edge.Centres(*(array.copy() for array in centres)))
+            edge.offer_ends(trial, 0, 0, self._rows)
+            edge.accept_ends(trial, 0, 0, self._rows)
         return EsdacdState(0, centres, memory)
+
+    def _work(self, centres: edge.Centres) -> edge.AdfsArithmetic:
+        lines = np.empty((0, edge.LINE))  # there are no samples' updates
+        return edge.AdfsArithmetic(lines, centres, self.constants, self.decay)
 
     def step(self, state: EsdacdState, events: Events) -> EsdacdState:
         with one_blas_thread():
@@ -193,8 +196,8 @@ class Esdacd(base.Algorithm[EsdacdState]):
 
     def _exchange(self, state: EsdacdState, t: int, which: int) -> None:
         """The ends that are here compute their dual gradients, then both ends swap them."""
-        ends = self._ends[which]
-        pair_clock.offer_ends(t, which, state.centres, self.constants, self.decay, self._rows)
+        ends, work = self._ends[which], self._work(state.centres)
+        edge.offer_ends(work, t, which, self._rows)
         if ends.min() >= 0:
             self.dual_gradients.solve(state.memory, ends, self._rows, self._thetas)
         else:
@@ -202,7 +205,7 @@ class Esdacd(base.Algorithm[EsdacdState]):
             own = slice(side, side + 1)
             self.dual_gradients.solve(state.memory, ends[own], self._rows[own], self._thetas[own])
             self._thetas[1 - side] = self.problem.network.exchange(which, self._thetas[side])
-        pair_clock.accept_ends(which, self._thetas, state.centres, self.constants)
+        edge.accept_ends(work, t, which, self._thetas)
 
     def nodes(self, state: EsdacdState) -> tuple[Matrix, Matrix]:
         """Rows of ``y_t`` and ``v_t``."""

@@ -23,7 +23,7 @@ import numpy as np
 from adfs.algorithms import base
 from adfs.algorithms.base import Matrix, Vector
 from adfs.algorithms.pairwise import Pairwise, dual_start, pairwise_method, parameters_of
-from adfs.kernels import non_smooth, queues, rank_nodes
+from adfs.kernels import event_loop, non_smooth
 from adfs.kernels.memory import aligned_zeros
 from adfs.kernels.poisson import TICKS
 from adfs.problem.finite_sum import Problem
@@ -78,9 +78,9 @@ class NsAdfs(Pairwise[NsAdfsState]):
         return NsAdfsState(chosen.start, lines, pairs)
 
     def step(self, state: NsAdfsState, events: Events) -> NsAdfsState:
-        state.growth = non_smooth.run_events(
-            state.growth, self.ticks_of(events), events.which, events.sample,
-            self.problem.rows, state.lines, state.pairs, self.constants, self._messages,
+        state.growth = event_loop.run_events(
+            self.queued(state), state.growth, self.ticks_of(events), events.which, events.sample,
+            self.problem.rows, self._messages,
         )  # fmt: skip
         if self.continuized:
             _, state.growth = non_smooth.weights_at(events.stop * TICKS, self.constants)
@@ -109,25 +109,22 @@ class NsAdfs(Pairwise[NsAdfsState]):
         samples = {"lines": state.lines[:, : non_smooth.LAG + 1]}
         return base.Arrays(samples, {"pairs": state.pairs}, {"growth": np.array([state.growth])})
 
-    def queued(self, state: NsAdfsState) -> base.Queued:
-        """The same arithmetic for events in queues of nodes (`adfs.kernels.rank_nodes`)."""
-        c = self.constants
-        sequence = queues.Sequence(c.smoothness, c.first_root, c.root_per_tick)
-        return base.Queued(rank_nodes.NonSmoothArithmetic(state.lines, state.pairs, c), sequence)
+    def queued(self, state: NsAdfsState) -> non_smooth.NonSmoothArithmetic:
+        """Its arithmetic for loops over events, of a block or of queues of nodes."""
+        return non_smooth.NonSmoothArithmetic(state.lines, state.pairs, self.constants)
 
     def pass_time(self, state: NsAdfsState, events: Events) -> tuple[Vector, Vector]:
         """Move ``A_t`` to the end of a block of which only own events are executed.
 
         Returns ``a`` and ``A`` at these events, with one more to spare.
         """
-        sequence = self.queued(state).sequence
         a, total = np.empty((2, len(events.which) + 1))
         if self.continuized:
-            queues.weights_of_ticks(events.ticks, sequence, a, total)
-            state.growth = non_smooth.weights_at(events.stop * TICKS, sequence)[1]
+            non_smooth.weights_of_ticks(events.ticks, self.constants, a, total)
+            state.growth = non_smooth.weights_at(events.stop * TICKS, self.constants)[1]
         else:
-            state.growth = queues.weights_of_own(
-                events.ticks, events.start, events.stop, state.growth, sequence, a, total
+            state.growth = non_smooth.weights_of_own(
+                events.ticks, events.start, events.stop, state.growth, self.constants, a, total
             )  # fmt: skip
         return a, total
 

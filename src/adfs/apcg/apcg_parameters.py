@@ -58,14 +58,12 @@ class ApcgParameters:
 
     def __post_init__(self) -> None:
         self._check_form()
-        self._check_resistances()
-        self._check_probabilities()
-        self._check_strong_convexity()
+        self._check_coordinates()
         if self.S == 0.0:
             # rho = sqrt(sigma_A) / S must stay below 1; a constant f_A allows any S.
             least = 0.0 if self.form == "convex" else math.sqrt(self.sigma_A) / LARGEST_RHO
             object.__setattr__(self, "S", max(self.S_limit, least) or 1.0)
-        self._check_s()
+        self._check_rate()
 
     def _check_form(self) -> None:
         if self.form not in FORMS:
@@ -79,42 +77,34 @@ class ApcgParameters:
                 "a ridge, or use form='convex'."
             )
 
-    def _check_resistances(self) -> None:
-        if not_negative("R", self.R).max() > 1.0 + ROUNDING:
+    def _check_coordinates(self) -> None:
+        M, R, p = self.M, not_negative("R", self.R), not_negative("p", self.p)
+        if R.max() > 1.0 + ROUNDING:
             raise ParameterError(
                 f"R must be <= 1, it is the diagonal of a projector; its largest entry is "
-                f"{self.R.max():g}."
+                f"{R.max():g}."
             )
-        wrong = np.flatnonzero(self.active & (np.abs(self.R - 1.0) > ROUNDING))
-        if len(wrong):
+        for i in np.flatnonzero(self.active & (np.abs(R - 1.0) > ROUNDING)):
             raise ParameterError(
-                f"Assumption 1 needs R_i = 1 or psi_i = 0: coordinate {wrong[0]} has a penalty and "
-                f"R={self.R[wrong[0]]:.6g}. Leave R out to use A = I."
+                f"Assumption 1 needs R_i = 1 or psi_i = 0: coordinate {i} has a penalty and "
+                f"R={R[i]:.6g}. Leave R out to use A = I."
             )
-
-    def _check_probabilities(self) -> None:
-        total = not_negative("p", self.p).sum()
-        if abs(total - 1.0) > ROUNDING:
-            raise ParameterError(f"p sums to {total:.10g}; probabilities must sum to 1.")
-        rare = np.flatnonzero((self.p < LEAST_SHARE / self.size) & (self.R > 0.0))
-        if len(rare):
-            i = rare[0]
+        if abs(p.sum() - 1.0) > ROUNDING:
+            raise ParameterError(f"p sums to {p.sum():.10g}; probabilities must sum to 1.")
+        least = LEAST_SHARE / self.size
+        for i in np.flatnonzero((p < least) & (R > 0.0)):
             raise ParameterError(
-                f"p[{i}]={self.p[i]:.3g} must be >= {LEAST_SHARE / self.size:.3g}, the least "
-                f"probability with {self.size} coordinates: coordinate {i} has R={self.R[i]:.3g}, "
-                "so it must be sampled. Raise it."
+                f"p[{i}]={p[i]:.3g} must be >= {least:.3g}, the least probability with "
+                f"{self.size} coordinates: coordinate {i} has R={R[i]:.3g}, so it must be sampled. "
+                "Raise it."
             )
-
-    def _check_strong_convexity(self) -> None:
-        wrong = np.flatnonzero(self.sigma_A * self.R > self.M * (1.0 + ROUNDING))
-        if len(wrong):
-            i = wrong[0]
+        for i in np.flatnonzero(self.sigma_A * R > M * (1.0 + ROUNDING)):
             raise ParameterError(
                 f"sigma_A={self.sigma_A:.6g} is too large: strong convexity implies sigma_A R_i <= "
-                f"M_i, and coordinate {i} has R={self.R[i]:.6g} and M={self.M[i]:.6g}."
+                f"M_i, and coordinate {i} has R={R[i]:.6g} and M={M[i]:.6g}."
             )
 
-    def _check_s(self) -> None:
+    def _check_rate(self) -> None:
         if not (self.S_limit * (1.0 - ROUNDING) <= self.S and math.isfinite(self.S)):
             i = int(np.argmax(self._ratios()))
             raise ParameterError(
@@ -218,15 +208,6 @@ def _shares(weights: Vector) -> Vector:
     return np.asarray(weights / total) if total > 0.0 else weights
 
 
-def given_sampling(p: object, size: int) -> Vector:
-    """Probabilities that a user gives: ``uniform``, or one number per coordinate."""
-    if isinstance(p, str):
-        if p != "uniform":
-            raise ParameterError(f"p={p!r} is unknown; give 'uniform', numbers, or None.")
-        return np.full(size, 1.0 / size)
-    return one_each("p", p, size)  # type: ignore[arg-type]
-
-
 def choose(
     f: Smooth,
     active: NDArray[np.bool_],
@@ -244,11 +225,16 @@ def choose(
     if form == "auto":
         useful = geometry.sigma_A > NEGLIGIBLE * f.M.max()
         form = "strongly-convex" if useful else "convex"
-    sampling = best_sampling(form, f.M, geometry.R) if p is None else given_sampling(p, f.size)
+    if p is None:
+        p = best_sampling(form, f.M, geometry.R)
+    elif isinstance(p, str):
+        if p != "uniform":
+            raise ParameterError(f"p={p!r} is unknown; give 'uniform', numbers, or None.")
+        p = np.full(f.size, 1.0 / f.size)
+    given_s = _given_s(form, geometry.sigma_A, rho, S)
     return ApcgParameters(
-        form, f.M, geometry.R, sampling, geometry.sigma_A, active,
-        _wanted_s(form, geometry.sigma_A, rho, S),
-    )  # fmt: skip
+        form, f.M, geometry.R, one_each("p", p, f.size), geometry.sigma_A, active, given_s
+    )
 
 
 def _geometry(
@@ -298,7 +284,7 @@ def _convexity_for(R: Vector, computed: Geometry) -> float:
     )
 
 
-def _wanted_s(form: str, sigma_A: float, rho: float | None, S: float | None) -> float:
+def _given_s(form: str, sigma_A: float, rho: float | None, S: float | None) -> float:
     """The S that a user gives, by itself or by ``rho``; 0 for the best."""
     if rho is not None and S is not None:
         raise ParameterError("Give rho or S, not both: rho = sqrt(sigma_A) / S.")

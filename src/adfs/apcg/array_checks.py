@@ -61,6 +61,11 @@ def not_negative(name: str, array: Vector) -> Vector:
     return array
 
 
+def strengths(name: str, values: ArrayLike) -> Vector:
+    """Numbers >= 0 whose squares are in the range of floating point."""
+    return in_range(name, not_negative(name, numbers(name, values)))
+
+
 def in_range(name: str, array: Vector, least: float = 0.0) -> Vector:
     """The same array, if its largest magnitude is 0 or in ``[least, LARGEST]``."""
     largest = float(np.abs(array).max(initial=0.0))

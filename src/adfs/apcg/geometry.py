@@ -12,6 +12,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import eigvalsh
+from scipy.sparse import csr_array, eye_array
+from scipy.sparse.csgraph import reverse_cuthill_mckee
+from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh, splu
 
 from adfs.apcg.array_checks import Vector
 from adfs.errors import DataError
@@ -54,9 +58,8 @@ def geometry_of(hessian: Any) -> Geometry:
     size = hessian.shape[0]
     if size > DENSE:
         return Geometry.plain(size, least_eigenvalue(hessian))
-    values, vectors = np.linalg.eigh(
-        hessian if isinstance(hessian, np.ndarray) else hessian.toarray()
-    )
+    dense = hessian if isinstance(hessian, np.ndarray) else hessian.toarray()
+    values, vectors = np.linalg.eigh(dense)
     rounding = size * np.finfo(float).eps * abs(values[-1])
     zero = ZERO * rounding
     refuse_negative(float(values[0]), zero)
@@ -102,8 +105,6 @@ def refuse_negative(least: float, zero: float) -> None:
 
 def _least_of_dense(hessian: Vector) -> float:
     """The least eigenvalue less its rounding error; 0 if it may be zero."""
-    from scipy.linalg import eigvalsh
-
     least = float(eigvalsh(hessian, subset_by_index=[0, 0])[0])
     rounding = len(hessian) * np.finfo(float).eps * float(np.abs(hessian).sum(axis=1).max())
     refuse_negative(least, ZERO * rounding)
@@ -112,8 +113,6 @@ def _least_of_dense(hessian: Vector) -> float:
 
 def _least_of_sparse(hessian: Any) -> float:
     """A share of what Lanczos' method finds, proven by factors; 0 if nothing is found."""
-    from scipy.sparse import eye_array
-
     unit = float(hessian.diagonal().max())
     ordered = _in_good_order(hessian) if unit > 0.0 else None
     if ordered is None:
@@ -129,9 +128,6 @@ def _least_of_sparse(hessian: Any) -> float:
 
 def _estimate(matrix: Any, lift: float) -> float:
     """An upper estimate of the least eigenvalue, by Lanczos on ``(H + lift I)^-1``; or 0."""
-    from scipy.sparse import eye_array
-    from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
-
     size = matrix.shape[0]
     lifted = _positive_factor(matrix + lift * eye_array(size, format="csc"))
     if lifted is None:
@@ -142,10 +138,8 @@ def _estimate(matrix: Any, lift: float) -> float:
     inverse = LinearOperator((size, size), matvec=lifted.solve, dtype=np.float64)
     start = generator(0, "coordinate/geometry").standard_normal(size)
     try:
-        dominant = eigsh(
-            inverse, k=1, which="LA", v0=start, tol=1e-4, maxiter=LANCZOS,
-            return_eigenvectors=False,
-        )[0]  # fmt: skip
+        limits = {"v0": start, "tol": 1e-4, "maxiter": LANCZOS}
+        dominant = eigsh(inverse, k=1, which="LA", return_eigenvectors=False, **limits)[0]
     except ArpackError:
         return 0.0
     return 1.0 / float(dominant) - lift
@@ -160,16 +154,12 @@ def worth_ordering(size: int, n_entries: int) -> bool:
 
 def _in_good_order(hessian: Any) -> Any:
     """The matrix in reverse Cuthill-McKee order (CSC); None if its factors would cost too much."""
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import reverse_cuthill_mckee
-
     if not worth_ordering(hessian.shape[0], hessian.nnz):
         return None
     # SciPy's routine reads 32-bit indices only; there are few entries.
     places = hessian.indices.astype(np.int32), hessian.indptr.astype(np.int32)
-    order = reverse_cuthill_mckee(
-        csr_array((hessian.data, *places), hessian.shape), symmetric_mode=True
-    )
+    short = csr_array((hessian.data, *places), hessian.shape)
+    order = reverse_cuthill_mckee(short, symmetric_mode=True)
     if float(np.sum(column_lengths(hessian, order) ** 2)) > LARGEST_WORK:
         return None
     return hessian[order][:, order].tocsc()
@@ -198,13 +188,9 @@ def _positive_factor(matrix: Any) -> Any:
     With pivots on the diagonal only, LU is the same as LDL': by Sylvester's law its pivots have the
     signs of the eigenvalues.
     """
-    from scipy.sparse.linalg import splu
-
-    options = {"SymmetricMode": True}
+    given_order = {"permc_spec": "NATURAL", "diag_pivot_thresh": 0.0}
     try:
-        factor = splu(
-            matrix.tocsc(), permc_spec="NATURAL", diag_pivot_thresh=0.0, options=options
-        )  # fmt: skip
+        factor = splu(matrix.tocsc(), options={"SymmetricMode": True}, **given_order)
     except (RuntimeError, MemoryError):
         return None
     on_diagonal = np.array_equal(factor.perm_r, factor.perm_c)

@@ -7,16 +7,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from adfs.apcg.array_checks import (
-    Vector,
-    in_range,
-    not_negative,
-    numbers,
-    one_each,
-    require_callable,
-    returned,
-    returned_value,
-)
+from adfs.apcg import array_checks as check
+from adfs.apcg.array_checks import Vector
 from adfs.errors import ParameterError
 from adfs.kernels.apcg import Separable, separable_prox
 
@@ -52,9 +44,8 @@ class Penalty:
         low: ArrayLike = -math.inf,
         high: ArrayLike = math.inf,
     ) -> None:
-        self.l1 = in_range("l1", not_negative("l1", numbers("l1", l1)))
-        self.l2 = in_range("l2", not_negative("l2", numbers("l2", l2)))
-        self.low, self.high = numbers("low", low, True), numbers("high", high, True)
+        self.l1, self.l2 = check.strengths("l1", l1), check.strengths("l2", l2)
+        self.low, self.high = check.numbers("low", low, True), check.numbers("high", high, True)
         self.terms = Separable(self.l1, self.l2, self.low, self.high)
         self.active: NDArray[np.bool_] = np.asarray(
             (self.l1 > 0) | (self.l2 > 0) | (self.low > -np.inf) | (self.high < np.inf)
@@ -62,10 +53,8 @@ class Penalty:
 
     def on(self, size: int) -> "Penalty":
         """The penalty on ``size`` coordinates, one number per coordinate in each term."""
-        each = [
-            one_each(name, array, size, infinite=True)
-            for name, array in self.terms._asdict().items()
-        ]
+        terms = self.terms._asdict()
+        each = [check.one_each(name, terms[name], size, infinite=True) for name in terms]
         low, high = each[2:]
         empty = np.flatnonzero((low > high) | (low == np.inf) | (high == -np.inf))
         if len(empty):
@@ -130,8 +119,8 @@ class ProxPenalty:
         active: ArrayLike | None = None,
         value: Callable[[int, float], float] | None = None,
     ) -> None:
-        require_callable("prox", prox, "i, eta, z")
-        require_callable("value", value, "i, x", optional=True)
+        check.require_callable("prox", prox, "i, eta, z")
+        check.require_callable("value", value, "i, x", optional=True)
         self.active: Any = active
         self._prox, self._value = prox, value
 
@@ -147,7 +136,7 @@ class ProxPenalty:
 
     def prox(self, i: int, eta: float, z: float) -> float:
         """Minimiser of ``(x - z)^2 / (2 eta) + psi_i(x)``."""
-        return returned("prox(i, eta, z)", self._prox(i, eta, z)) if self.active[i] else z
+        return check.returned("prox(i, eta, z)", self._prox(i, eta, z)) if self.active[i] else z
 
     def prox_all(self, eta: Vector, z: Vector) -> Vector:
         """The same for all coordinates, one after another."""
@@ -159,7 +148,7 @@ class ProxPenalty:
         if self._value is None:
             return None
         pairs = [(i, float(x[i])) for i in np.flatnonzero(self.active).tolist()]
-        return sum(returned_value("value(i, x)", self._value(i, at), at) for i, at in pairs)
+        return sum(check.returned_value("value(i, x)", self._value(i, at), at) for i, at in pairs)
 
     def feasible(self, x: Vector) -> Vector:
         """The point itself: where psi is finite is not known."""
@@ -169,12 +158,7 @@ class ProxPenalty:
 AnyPenalty: TypeAlias = Penalty | ProxPenalty
 PenaltyName: TypeAlias = str | tuple[Any, ...]
 
-NUMBERS: dict[str, tuple[str, ...]] = {
-    "zero": (),
-    "l1": ("l1",),
-    "l2": ("l2",),
-    "box": ("low", "high"),
-}
+NUMBERS = {"zero": [], "l1": ["l1"], "l2": ["l2"], "box": ["low", "high"]}
 
 
 def penalty_of(psi: AnyPenalty | PenaltyName | None) -> AnyPenalty:

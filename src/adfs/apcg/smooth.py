@@ -5,20 +5,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array, diags_array, issparse
 
-from adfs.apcg.array_checks import (
-    LEAST,
-    Vector,
-    in_range,
-    norm,
-    not_negative,
-    numbers,
-    one_each,
-    require_callable,
-    require_real,
-    returned,
-    returned_value,
-)
+from adfs.apcg import array_checks as check
+from adfs.apcg.array_checks import LEAST, Vector
 from adfs.apcg.geometry import (
     DENSE,
     LARGEST_DENSE,
@@ -78,14 +68,10 @@ class ApcgState:
         behind = self.rule.lean * self.clock[kernel.SCALE]
         return np.asarray(self.anchor - behind * self.offset)
 
-    def tick(self) -> None:
-        """Begin an iteration."""
-        kernel.tick(self.rule, self.clock)
-        scale = self.clock[kernel.SCALE]
-        if scale < kernel.TINY_SCALE:
-            kernel.multiply_out(self.pairs, scale)
-            kernel.multiply_out(self.images, scale)
-            self.clock[kernel.SCALE] = 1.0
+    @property
+    def parts(self) -> tuple[kernel.Rule, Vector, Vector, Vector]:
+        """What the kernels' loops read and write."""
+        return self.rule, self.clock, self.pairs, self.images
 
 
 class Smooth:
@@ -118,7 +104,7 @@ class Smooth:
         return None
 
     def bounded_on(self, kernel_basis: Any) -> bool:
-        """Whether f_A is constant along these directions of the Hessian's kernel."""
+        """Whether f_A is constant, not decreasing, along these directions of H's kernel."""
         return True
 
     def refresh(self, state: ApcgState) -> None:
@@ -163,9 +149,9 @@ class SmoothFunction(Smooth):
         M: ArrayLike,
         value: Callable[[Vector], float] | None = None,
     ) -> None:
-        require_callable("gradient", gradient, "i, y")
-        require_callable("value", value, "x", optional=True)
-        self.M = in_range("M", numbers("M", M), LEAST)
+        check.require_callable("gradient", gradient, "i, y")
+        check.require_callable("value", value, "x", optional=True)
+        self.M = check.in_range("M", check.numbers("M", M), LEAST)
         if self.M.ndim != 1 or not self.M.size or self.M.min() <= 0.0:
             raise ParameterError(
                 "M must hold one number > 0 for each coordinate: how fast the i-th partial "
@@ -177,13 +163,13 @@ class SmoothFunction(Smooth):
         self._partial, self._value = gradient, value
 
     def gradient(self, x: Vector) -> Vector:
-        return np.array([returned(PARTIAL, self._partial(i, x)) for i in range(self.size)])
+        return np.array([check.returned(PARTIAL, self._partial(i, x)) for i in range(self.size)])
 
     def value(self, x: Vector) -> float | None:
-        return None if self._value is None else returned_value("value(x)", self._value(x), x)
+        return None if self._value is None else check.returned_value("value(x)", self._value(x), x)
 
     def partial(self, i: int, state: ApcgState) -> float:
-        return returned(PARTIAL, self._partial(i, state.y))
+        return check.returned(PARTIAL, self._partial(i, state.y))
 
 
 class Quadratic(Smooth):
@@ -209,7 +195,8 @@ class Quadratic(Smooth):
             raise DataError(f"H has shape {self.H.shape}; it must be square and not empty.")
         if float(abs(self.H - self.H.T).max()) > SYMMETRIC * float(abs(self.H).max()):
             raise DataError("H must be symmetric; pass (H + H.T) / 2 for the same function.")
-        self.b = np.zeros(self.size) if b is None else in_range("b", numbers("b", b), LEAST)
+        given = np.zeros(self.size) if b is None else b
+        self.b = check.in_range("b", check.numbers("b", given), LEAST)
         if self.b.shape != (self.size,):
             raise DataError(f"b has shape {self.b.shape}; H has {self.size} rows.")
         self.M = np.array(self.H.diagonal(), dtype=np.float64)
@@ -230,21 +217,17 @@ class Quadratic(Smooth):
         return float(x @ (0.5 * (self.H @ x) - self.b))
 
     def geometry(self) -> Geometry | None:
-        """``R`` and ``sigma_A`` for ``Ker(A) = Ker(H)``, or for ``A = I`` if N is large."""
         return geometry_of(self.H)
 
     def bounded_on(self, kernel_basis: Any) -> bool:
-        """Whether b has no part in the kernel, along which f_A would decrease without bound."""
-        return norm(kernel_basis.T @ self.b) <= IN_RANGE * norm(self.b)
+        return check.norm(kernel_basis.T @ self.b) <= IN_RANGE * check.norm(self.b)
 
     def partial(self, i: int, state: ApcgState) -> float:
         return float(kernel.along(i, self._rows, state.clock, state.pairs) - self.b[i])
 
     def run(self, which: Any, terms: kernel.Separable, state: ApcgState) -> None:
         """Compiled iterations."""
-        kernel.run_quadratic(
-            which, self._rows, self.b, terms, state.rule, state.clock, state.pairs
-        )  # fmt: skip
+        kernel.run_quadratic(which, self._rows, self.b, terms, *state.parts)
 
 
 class LeastSquares(Smooth):
@@ -266,13 +249,13 @@ class LeastSquares(Smooth):
 
     def __init__(self, K: Any, b: ArrayLike, ridge: ArrayLike = 0.0) -> None:
         self.K = _matrix("K", K)
-        self.b = in_range("b", numbers("b", b), LEAST)
+        self.b = check.in_range("b", check.numbers("b", b), LEAST)
         n_rows, self.size = self.K.shape
         if not self.size:
             raise DataError("K has no columns; there is no coordinate to optimise.")
         if self.b.shape != (n_rows,):
             raise DataError(f"b has shape {self.b.shape}; K has {n_rows} rows.")
-        self.ridge = in_range("ridge", not_negative("ridge", one_each("ridge", ridge, self.size)))
+        self.ridge = check.one_each("ridge", check.strengths("ridge", ridge), self.size)
         self.M = np.asarray((self.K**2).sum(axis=0)).ravel() + self.ridge
         size = abs(self.K)
         self.majorant = np.asarray(size.T @ (size @ np.ones(self.size))) + self.ridge
@@ -286,8 +269,6 @@ class LeastSquares(Smooth):
 
     def geometry(self) -> Geometry | None:
         """``R`` and ``sigma_A`` of ``K'K + diag(ridge)``, or bounds without computing it."""
-        from scipy.sparse import diags_array
-
         if not self._gram_is_worth_it():
             discs = least_by_discs(self.M, self.majorant)
             return Geometry.plain(self.size, max(discs, float(self.ridge.min())))
@@ -320,33 +301,27 @@ class LeastSquares(Smooth):
         return float(along + self.ridge[i] * state.y[i])
 
     def follow(self, i: int, to_anchor: float, to_offset: float, state: ApcgState) -> None:
-        """Move the images."""
         kernel.add_column(i, self._columns, to_anchor, to_offset, state.images)
 
     def run(self, which: Any, terms: kernel.Separable, state: ApcgState) -> None:
         """Compiled iterations."""
-        kernel.run_least_squares(
-            which, self._columns, self.ridge, terms, state.rule, state.clock, state.pairs,
-            state.images,
-        )  # fmt: skip
+        kernel.run_least_squares(which, self._columns, self.ridge, terms, *state.parts)
 
 
 def _matrix(name: str, given: Any) -> Any:
     """A finite float64 matrix in range: C-contiguous if dense, canonical CSR if sparse."""
-    from scipy.sparse import csr_array, issparse
-
     if issparse(given):
-        require_real(name, given.dtype)
+        check.require_real(name, given.dtype)
         matrix = csr_array(checked_csr(given, name), dtype=np.float64)
         matrix.sum_duplicates()
         values: Vector = matrix.data
     else:
-        matrix = values = numbers(name, given)
+        matrix = values = check.numbers(name, given)
     if matrix.ndim != 2:
         raise DataError(f"{name} must be a matrix; it has {matrix.ndim} dimensions.")
     if not np.isfinite(values).all():
         raise DataError(f"{name} has entries that are not finite.")
-    in_range(name, values, LEAST)
+    check.in_range(name, values, LEAST)
     return matrix
 
 

@@ -78,20 +78,11 @@ Callback: TypeAlias = Callable[[CertifiedPoint], Any]
 
 @dataclass(frozen=True, eq=False)
 class ApcgPlan:
-    """Parameters of a run and, if there is one, of the trial before.
-
-    Parameters
-    ----------
-    parameters : ApcgParameters
-    restart : bool
-        Whether Corollary 2 starts again after some iterations.
-    trial : ApcgParameters, optional
-        Corollary 2's, before Corollary 1.
-    """
+    """Parameters of a run and, if there is one, of the trial before."""
 
     parameters: ApcgParameters
-    restart: bool
-    trial: ApcgParameters | None = None
+    restart: bool  # whether Corollary 2 starts again after some iterations
+    trial: ApcgParameters | None = None  # Corollary 2's, before Corollary 1
 
     @classmethod
     def with_trial(cls, parameters: ApcgParameters, own_sampling: bool) -> ApcgPlan:
@@ -105,27 +96,26 @@ class ApcgPlan:
         p = best_sampling("convex", M, R) if own_sampling else parameters.p
         trial = ApcgParameters("convex", M, R, p, parameters.sigma_A, parameters.active)
         plan = cls(parameters, True, trial)
-        enough = plan.trial_length >= TRIAL_UNITS * shortest_stretch(trial)
-        return plan if enough else cls(parameters, True)
+        is_long = plan.trial_length >= TRIAL_UNITS * shortest_stretch(trial)
+        return plan if is_long else cls(parameters, True)
 
     @property
     def trial_length(self) -> int:
         """Iterations of the trial."""
-        if self.trial is None or self.parameters.rho is None:
-            return 0
-        return math.ceil(TRIAL / self.parameters.rho)
+        rho = self.parameters.rho
+        return 0 if self.trial is None or rho is None else math.ceil(TRIAL / rho)
 
     def default_limit(self, f: Smooth, tol: float) -> int:
         """Iterations after which a tolerance that can be reached has been reached.
 
         ``|xi|^2 <= 8 (max D)^2 / (min D) (F(x_t) - F*)``, and the last factor shrinks by 1 - rho.
         """
-        parameters = self.parameters
-        if parameters.rho is None:
+        rho = self.parameters.rho
+        if rho is None:
             return CONVEX_PASSES * f.size
-        spread = float(f.majorant.max()) / parameters.sigma_A
+        spread = float(f.majorant.max()) / self.parameters.sigma_A
         efolds = 2.0 * math.log(1.0 / max(tol, 1e-16)) + 3.0 * math.log(max(spread, 1.0)) + 30.0
-        return self.trial_length + math.ceil(efolds / parameters.rho)
+        return self.trial_length + math.ceil(efolds / rho)
 
     def restarts(self, parameters: ApcgParameters) -> Iterator[float]:
         """The iterations at which a run in the convex form starts again; inf for never.
@@ -154,8 +144,7 @@ class Run:
         self, f: Smooth, psi: AnyPenalty, plan: ApcgPlan, start: Vector, seed: int
     ) -> None:
         self._f, self._psi, self._plan, self._seed = f, psi, plan, seed
-        self._start = start
-        self.iteration = 0
+        self._start, self.iteration = start, 0
         # A coordinate that f_A does not depend on may take any step.
         self._majorant = np.where(f.majorant > 0.0, f.majorant, 1.0)
         self.unit = norm(f.gradient(np.zeros(f.size))) or self._proximal_step(start)[1] or 1.0
@@ -176,10 +165,10 @@ class Run:
         x, sigma_A = self.state.x(), self._plan.parameters.sigma_A
         after, residual = self._proximal_step(x)
         gap = 0.5 * residual * (residual / sigma_A) if sigma_A > 0.0 else math.inf
+        error, objective = residual / self.unit, self._objective(after)
         return CertifiedPoint(
-            self.iteration, after, residual, residual / self.unit, gap, self._objective(after), x,
-            self.state.v(),
-        )  # fmt: skip
+            self.iteration, after, residual, error, gap, objective, x, self.state.v()
+        )
 
     def _proximal_step(self, x: Vector) -> tuple[Vector, float]:
         """``x+`` and ``|xi|``."""
@@ -244,20 +233,18 @@ class Run:
     def _iterate(self, which: NDArray[np.int32]) -> None:
         if isinstance(self._psi, Penalty) and isinstance(self._f, Quadratic | LeastSquares):
             self._f.run(which, self._psi.terms, self.state)
-        else:
-            for i in which.tolist():
-                self._step(i)
-
-    def _step(self, i: int) -> None:
-        """One iteration in Python, from the same elementary functions as the compiled loops."""
+            return
+        # In Python, from the same elementary functions as the compiled loops.
         state = self.state
-        state.tick()
-        _, w = kernel.point(i, state.rule, state.clock, state.pairs)
-        eta = float(state.clock[kernel.STEP] * state.rule.inverse_p[i])
-        z = float(w) - eta * self._f.partial(i, state)
-        move = self._psi.prox(i, eta, z) - w
-        to_anchor, to_offset = kernel.shift(i, move, state.rule, state.clock, state.pairs)
-        self._f.follow(i, to_anchor, to_offset, state)
+        rule, clock, pairs, _ = state.parts
+        for i in which.tolist():
+            kernel.tick(*state.parts)
+            _, w = kernel.point(i, rule, clock, pairs)
+            eta = float(clock[kernel.STEP] * rule.inverse_p[i])
+            z = float(w) - eta * self._f.partial(i, state)
+            move = self._psi.prox(i, eta, z) - w
+            to_anchor, to_offset = kernel.shift(i, move, rule, clock, pairs)
+            self._f.follow(i, to_anchor, to_offset, state)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

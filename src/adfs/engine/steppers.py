@@ -26,7 +26,7 @@ from adfs.algorithms.base import (
 )
 from adfs.engine.stopping import Spent
 from adfs.errors import ParameterError
-from adfs.kernels import queues, rank_nodes
+from adfs.kernels import rank_nodes
 from adfs.network import Ask, Part, Steps
 from adfs.problem.finite_sum import Problem
 from adfs.schedule.clock import CODES
@@ -170,7 +170,7 @@ class QueueStepper:
             np.full(n, rank_nodes.DONE, np.int8), np.zeros((2 * n, width))
         )
         self.tally = np.zeros((n, 2), np.int64)
-        self.work, self._sequence = self.algorithm.queued(self.state)
+        self.work = self.algorithm.queued(self.state)
         self.carrier = problem.network.carrier(self)
 
     @property
@@ -184,22 +184,22 @@ class QueueStepper:
 
     def load(self, stop: int) -> None:
         events, here = self.source.draw(self.position, stop), self.problem.network.here
-        count = np.zeros(len(self.problem.nodes), np.int64)
-        queues.count_own(events.which, self.ends, here, count)
-        first = np.concatenate([[0], np.cumsum(count)])
+        count = np.zeros((len(self.problem.nodes), 3), np.int64)
+        rank_nodes.count_own(events.which, self.ends, here, count)
+        self.tally += count[:, :2]
+        a, total = self.algorithm.pass_time(self.state, events)
+        first = np.concatenate([[0], np.cumsum(count.sum(axis=1))])
         size = int(first[-1])
-        weights = size if self._sequence.smoothness > 0.0 else 0
+        weights = size if len(a) > 1 else 0
         self.queue = rank_nodes.Queue(
             first, first[:-1].copy(), first[:-1].copy(), np.empty(size, np.int64),
             np.empty(size, np.int32), np.empty(size, np.int32), np.empty(weights + 1),
             np.empty(weights + 1),
         )  # fmt: skip
-        a, total = self.algorithm.pass_time(self.state, events)
-        queues.fill(
+        rank_nodes.fill(
             self.queue, self.queue.head.copy(), events.which, events.sample, events.ticks, a, total,
             self.ends, here,
         )  # fmt: skip
-        rank_nodes.count_events(self.queue, self.ends, self.tally)
         rank_nodes.begin(self.queue, self.mailbox)
         self.position = stop
 

@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,43 +12,28 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from adfs.agreement import agree, gather_from_all
 from adfs.algorithms.base import get_algorithm
 from adfs.checks import finite, flag, positive, whole
 from adfs.data.matrices import checked_csr
 from adfs.engine.stopping import Stopping
 from adfs.errors import DataError, ParameterError
 from adfs.estimators.fit_group import FitGroup, as_one_array, fit_group
-from adfs.estimators.fitting import FitOptions, Matrix, Target, Vector, train
-from adfs.estimators.node_layout import RowLayout, lay_out
-from adfs.estimators.weights import sample_weights
+from adfs.estimators.fitting import (
+    FitOptions,
+    FitTask,
+    Matrix,
+    Objective,
+    Target,
+    Vector,
+    train,
+)
+from adfs.estimators.node_layout import lay_out
 from adfs.model import linear_scores
 from adfs.solver import Result
 
 FLOATS = (np.float64, np.float32)
 LARGEST_SEED = 2**31 - 1
-
-
-class Objective(NamedTuple):
-    """The function that an estimator minimises: its loss times ``factor``, and ``sigma`` in total.
-
-    Targets are divided by ``unit``; models are multiplied by it.
-    """
-
-    loss: str
-    sigma: float
-    factor: float = 1.0
-    unit: float = 1.0
-
-
-class FitTask(NamedTuple):
-    """A fit once everything that a user gave is checked; ``weights`` include the factor."""
-
-    rows: Any
-    y: NDArray[Any]
-    weights: Vector
-    objective: Objective
-    options: FitOptions
-    layout: RowLayout
 
 
 @dataclass(eq=False, repr=False)
@@ -114,12 +99,8 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]
     def _prepare(self, X: Any, y: Any, sample_weight: Any, groups: Any, ranks: FitGroup) -> FitTask:
         """Check everything that a user gave; all ranks do so together."""
         options, objective = self._settings(ranks)
-        rows, targets = ranks.each(
-            lambda: validate_data(
-                self, csr_if_sparse(X), y, accept_sparse="csr", dtype=FLOATS, order="C",
-                **self._needs(ranks.alone),
-            )
-        )  # fmt: skip
+        needs = {"accept_sparse": "csr", "dtype": FLOATS, "order": "C", **self._needs(ranks.alone)}
+        rows, targets = ranks.each(lambda: validate_data(self, csr_if_sparse(X), y, **needs))
         rows = as_one_array(rows, getattr(self, "feature_names_in_", None), ranks)
         weights = objective.factor * sample_weights(sample_weight, len(targets), ranks)
         layout = lay_out(len(targets), self.n_nodes, self.graph, groups, options.seed, ranks)
@@ -147,11 +128,9 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]
         flag("fit_intercept", self.fit_intercept)
         flag("warm_start", self.warm_start)
         verbose = int(self.verbose) if isinstance(self.verbose, np.bool_ | bool) else self.verbose
-        hint = "0 prints nothing, 1 a line per evaluation"
-        return FitOptions(
-            self.algorithm, Stopping(self.tol, self.max_iter), tau, seed_of(self.random_state),
-            whole("verbose", verbose, hint=hint) > 0,
-        )  # fmt: skip
+        prints = whole("verbose", verbose, hint="0 prints nothing, 1 a line per evaluation") > 0
+        stopping, seed = Stopping(self.tol, self.max_iter), seed_of(self.random_state)
+        return FitOptions(self.algorithm, stopping, tau, seed, prints)
 
     def _last_model(self, n_models: int, task: FitTask) -> tuple[Matrix, Vector] | None:
         """Where a warm start begins: the last fit's coefficients and intercepts."""
@@ -172,14 +151,12 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _keep_results(self, results: list[Result], names: Sequence[Any]) -> None:
         """Keep the facts of the runs; warn where one stopped early; pass Ctrl-C on."""
-        single = len(results) == 1
-        iterations = [result.iterations for result in results]
-        gaps = [result.duality_gap for result in results]
+        first, single = results[0], len(results) == 1
+        self.result_ = first if single else results
+        self.n_iter_ = first.iterations if single else np.array([r.iterations for r in results])
+        self.dual_gap_ = first.duality_gap if single else np.array([r.duality_gap for r in results])
         histories = [result.trace.to_dict() for result in results]
-        self.n_iter_ = iterations[0] if single else np.array(iterations)
-        self.dual_gap_ = gaps[0] if single else np.array(gaps)
         self.history_ = histories[0] if single else histories
-        self.result_ = results[0] if single else results
         if any(result.status == "interrupted" for result in results):
             raise KeyboardInterrupt
         early = [k for k, result in enumerate(results) if result.status != "converged"]
@@ -229,24 +206,47 @@ class ColumnEstimator(LinearEstimator):
         self, task: FitTask, targets: Sequence[Target]
     ) -> tuple[Matrix, Vector, list[Result]]:
         """Coefficients, intercepts and results of one model per target."""
-        rows, (loss, sigma, _, unit) = task.rows, task.objective
-        scaling, last = task.layout.ranks.each(
-            lambda: (
-                positive("intercept_scaling", self.intercept_scaling, "try 1"),
-                self._last_model(len(targets), task),
-            )
-        )
-        scaling = float(rows.dtype.type(scaling))  # as the column holds it
+        rows, unit, each = task.rows, task.objective.unit, task.layout.ranks.each
+        given = each(lambda: positive("intercept_scaling", self.intercept_scaling, "try 1"))
+        last = each(lambda: self._last_model(len(targets), task))
+        scaling = float(rows.dtype.type(given))  # as the column holds it
         starts, width = None, rows.shape[1]
         if last is not None:
             parts = (last[0], last[1][:, None] / scaling)
             starts = np.hstack(parts if self.fit_intercept else parts[:1]) / unit
         if self.fit_intercept:
-            rows = with_constant(rows, scaling)
-        results = train(rows, targets, loss, sigma, task.options, task.layout, starts)
+            task = task._replace(rows=with_constant(rows, scaling))
+        results = train(task, targets, starts)
         thetas = unit * np.array([result.theta for result in results])
         intercepts = scaling * thetas[:, width] if self.fit_intercept else np.zeros(len(thetas))
         return thetas[:, :width], intercepts, results
+
+
+def sample_weights(given: Any, n_samples: int, ranks: FitGroup) -> Vector:
+    """One weight per row: ones, the same for all, or as given; some of them > 0 on some rank."""
+    weights = ranks.each(lambda: _checked_weights(given, n_samples))
+    found = gather_from_all(ranks.peers, bool(weights.any()))
+    nothing = DataError("All sample weights are zero, so nothing can be learnt; check them.")
+    agree(ranks.peers, None if any(found) else nothing)
+    return weights
+
+
+def _checked_weights(given: Any, n_samples: int) -> Vector:
+    try:
+        weights = np.array(1.0 if given is None else given, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"sample_weight must be numbers, but: {error}; convert it.") from None
+    if weights.ndim == 0:
+        weights = np.full(n_samples, float(weights))
+    if weights.shape != (n_samples,):
+        raise DataError(
+            f"sample_weight must have one entry per row, but sample_weight.shape is "
+            f"{weights.shape} for {n_samples} rows; pass one array of that length."
+        )
+    bad = weights[~(np.isfinite(weights) & (weights >= 0))]
+    if len(bad):
+        raise DataError(f"sample_weight has {bad[0]:g}; weights are finite and >= 0.")
+    return weights
 
 
 def sigma_of(C: Any) -> float:

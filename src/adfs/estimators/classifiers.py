@@ -1,6 +1,10 @@
-"""Linear classifiers: two classes, or several one against the rest."""
+"""Linear classifiers: two classes, or several one against the rest.
 
-from collections.abc import Sequence
+With several classes a class's weight has no unique meaning; each estimator follows scikit-learn's
+of the same name (docs/estimators.md).
+"""
+
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
@@ -9,61 +13,94 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
-from adfs.checks import choice
-from adfs.errors import DataError
-from adfs.estimators.base import ColumnEstimator, FitTask, Objective, sigma_of
-from adfs.estimators.fitting import Matrix, Target
-from adfs.estimators.weights import (
-    check_class_weight,
-    check_labels,
-    classes_of,
-    each_row_its_own,
-    the_class_against_ones,
-)
+from adfs.agreement import agree
+from adfs.checks import choice, finite
+from adfs.errors import DataError, ParameterError
+from adfs.estimators.base import ColumnEstimator, sigma_of
+from adfs.estimators.fit_group import union
+from adfs.estimators.fitting import FitTask, Matrix, Objective, Vector
 from adfs.solver import Result
 
 
 @dataclass(eq=False, repr=False)
 class LinearClassifier(ClassifierMixin, ColumnEstimator):  # type: ignore[misc]
-    """A classifier; a subclass has its loss and how it weighs rows (``_weigh``)."""
+    """A classifier; a subclass has its loss and how it weighs rows."""
 
     C: float = 1.0
     _: KW_ONLY
     class_weight: Any = None
 
-    _weigh = staticmethod(each_row_its_own)
+    # Whether a class's weight counts in its own problem only, where all other rows have weight one
+    # (liblinear's rule); otherwise every row has the weight of its class in all problems.
+    _weighs_one_class = False
 
     def _loss(self) -> str:
         """The name of the loss."""
         raise NotImplementedError
 
     def _objective(self) -> Objective:
-        check_class_weight(self.class_weight)
+        weights = self.class_weight
+        if isinstance(weights, Mapping):
+            for label, weight in weights.items():
+                finite(f"class_weight[{label!r}]", weight, least=0, hint="use 1 for no weight")
+        elif weights is not None and not _is_balanced(weights):
+            raise ParameterError(
+                f"class_weight={weights!r} must be None, 'balanced' or a dict from label to "
+                "weight; pass one of them."
+            )
         return Objective(self._loss(), sigma_of(self.C))
 
     def _train(self, task: FitTask) -> tuple[list[Result], Sequence[Any]]:
         y, ranks = task.y, task.layout.ranks
         ranks.each(lambda: check_classification_targets(y))
-        classes = classes_of(y, task.weights, ranks)
+        classes = _classes_of(task)
         ranks.each(lambda: self._check_classes(classes))
         positives = classes[1:] if len(classes) == 2 else classes
         labels = [np.where(y == positive, 1.0, -1.0) for positive in positives]
-        weights = self._weigh(self.class_weight, classes, y, task.weights, task.layout)
-        targets = [Target(*pair) for pair in zip(labels, weights, strict=True)]
+        targets = list(zip(labels, self._weights(classes, task), strict=True))
         coefs, intercepts, results = self._train_with_column(task, targets)
         self.classes_ = classes
         self._keep_models(coefs, intercepts)
         return results, classes.tolist()
 
     def _check_classes(self, classes: NDArray[Any]) -> None:
-        check_labels(self.class_weight, classes)
+        """Refuse weights of unknown labels while some known label has none, and other classes."""
+        known = classes.tolist()
+        if isinstance(self.class_weight, Mapping):
+            missing = [label for label in known if label not in self.class_weight]
+            if missing and len(self.class_weight) > len(known) - len(missing):
+                raise ParameterError(
+                    f"class_weight has an entry that is no label while the label {missing[0]!r} "
+                    f"has none; the labels are {', '.join(map(repr, known))}."
+                )
         if not self.warm_start or not hasattr(self, "classes_"):
             return
         if not np.array_equal(self.classes_, classes):
             raise DataError(
                 f"warm_start=True continues from the classes {self.classes_.tolist()}, but this "
-                f"data has {classes.tolist()}; set warm_start=False."
+                f"data has {known}; set warm_start=False."
             )
+
+    def _weights(self, classes: NDArray[Any], task: FitTask) -> list[Vector]:
+        """Weights of the rows in each problem; ``balanced`` balances each by itself.
+
+        As scikit-learn's ``OneVsRestClassifier(LogisticRegression(class_weight="balanced"))``,
+        but for ``_weighs_one_class``.
+        """
+        y, given, several = task.y, self.class_weight, len(classes) > 2
+        if several and self._weighs_one_class and given is not None:
+            pairs = zip(classes, _class_weights(given, classes, y, task), strict=True)
+            return [task.weights * np.where(y == label, weight, 1.0) for label, weight in pairs]
+        if several and _is_balanced(given):
+            found = []
+            for own in (y == label for label in classes):
+                rest, heavy = _class_weights(given, np.array([False, True]), own, task)
+                found.append(task.weights * np.where(own, heavy, rest))
+            return found
+        # Rows whose label is not among the classes have weight 0 already.
+        places = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
+        weights = task.weights * _class_weights(given, classes, y, task)[places]
+        return [weights] * (len(classes) if several else 1)
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Scores ``x . coef_ + intercept_``, (n_samples,) or (n_samples, n_classes)."""
@@ -202,7 +239,43 @@ random_state, verbose, engine
     _: KW_ONLY
     loss: str = "squared_hinge"
 
-    _weigh = staticmethod(the_class_against_ones)
+    _weighs_one_class = True
 
     def _loss(self) -> str:
         return choice("loss", self.loss, ("squared_hinge", "hinge"))
+
+
+def _classes_of(task: FitTask) -> NDArray[Any]:
+    """The labels of all ranks in order, without those whose rows all have weight 0."""
+    ranks = task.layout.ranks
+    classes = ranks.each(lambda: np.unique(task.y[task.weights > 0.0]))
+    if not ranks.alone:
+        classes, _ = union(ranks, classes, "Labels")
+    single = DataError(
+        f"Among the rows of weight > 0 there is only one class, {classes.tolist()[0]!r}; a "
+        "classifier needs two classes or more. Check the labels and the weights."
+    )
+    agree(ranks.peers, None if len(classes) > 1 else single)
+    return classes
+
+
+def _class_weights(
+    given: Any, classes: NDArray[Any], y: NDArray[Any], task: FitTask
+) -> NDArray[np.float64]:
+    """One weight per class; ``balanced`` is ``sum w / (n_classes * sum of w over the class)``.
+
+    The sums are over the rows of all nodes.
+    """
+    if given is None:
+        return np.ones(len(classes))
+    if _is_balanced(given):
+        weights = task.weights
+        masses = task.layout.add_up(
+            lambda own: [weights[own][y[own] == label].sum() for label in classes]
+        )
+        return np.asarray(masses.sum() / (len(classes) * masses))
+    return np.array([float(given.get(label, 1.0)) for label in classes.tolist()])
+
+
+def _is_balanced(class_weight: Any) -> bool:
+    return isinstance(class_weight, str) and class_weight == "balanced"

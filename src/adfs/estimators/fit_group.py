@@ -47,15 +47,6 @@ class FitGroup:
         """
         return attempt(self.peers, work, (Exception,), name_rank=True)
 
-    def require(self, holds: bool, error: Exception) -> None:
-        """Raise an error that every rank has found from the same facts."""
-
-        def check() -> None:
-            if not holds:
-                raise error
-
-        self.each(check)
-
     def require_same(self, what: str, way_out: str, **values: Any) -> None:
         """Refuse values that are not the same on every rank."""
         require_same(self.peers, values, way_out, what)

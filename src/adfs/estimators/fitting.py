@@ -23,6 +23,19 @@ from adfs.solver import Result, RunOptions, run
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
+Target = tuple[Vector, Vector]  # labels and weights of one model; all models have the same rows
+
+
+class Objective(NamedTuple):
+    """The function that an estimator minimises: its loss times ``factor``, and ``sigma`` in total.
+
+    Targets are divided by ``unit``; models are multiplied by it.
+    """
+
+    loss: str
+    sigma: float
+    factor: float = 1.0
+    unit: float = 1.0
 
 
 class FitOptions(NamedTuple):
@@ -35,34 +48,33 @@ class FitOptions(NamedTuple):
     verbose: bool
 
 
-class Target(NamedTuple):
-    """Labels and weights of one model; all models of a fit have the same rows."""
+class FitTask(NamedTuple):
+    """A fit once everything that a user gave is checked; ``weights`` include the factor."""
 
-    labels: Vector
+    rows: Any
+    y: NDArray[Any]
     weights: Vector
+    objective: Objective
+    options: FitOptions
+    layout: RowLayout
 
 
 def train(
-    X: Any,
+    task: FitTask,
     targets: Sequence[Target],
-    loss: str,
-    sigma: float,
-    options: FitOptions,
-    layout: RowLayout,
     starts: Matrix | None = None,
     evaluator: Callable[[Problem], Evaluator] = lambda problem: evaluation_steps,
 ) -> list[Result]:
-    """Minimise one problem per target to ``tol``, with ``sigma`` in total.
+    """Minimise one problem per target to ``tol``.
 
     The rows are copied once; a rank has those of its own nodes. After Ctrl-C the remaining models
     stay at their start. ``evaluator`` makes the evaluation of a problem.
     """
-    layout.ranks.require_same(
-        "warm_start=True continues from one model on all ranks",
-        "fit all ranks together from the beginning.", start=starts,
-    )  # fmt: skip
-    per_node = sigma / layout.topology.n_nodes
-    problem = Problem(layout.shards(X, *targets[0]), loss, per_node, network=layout.network())
+    layout, options, (loss, sigma, *_) = task.layout, task.options, task.objective
+    rule = "warm_start=True continues from one model on all ranks"
+    layout.ranks.require_same(rule, "fit all ranks together from the beginning.", start=starts)
+    shards = layout.shards(task.rows, *targets[0])
+    problem = Problem(shards, loss, sigma / layout.topology.n_nodes, network=layout.network())
     parameters: Any = None
     results: list[Result] = []
     for k, (labels, weights) in enumerate(targets):
@@ -70,17 +82,13 @@ def train(
             problem = problem.with_targets(labels[layout.order], weights[layout.order])
         # Other weights need other parameters, and so another schedule.
         is_shared = hasattr(parameters, "belongs_to") and parameters.belongs_to(problem)
-        setting = MethodSetting(
-            parameters if is_shared else "tuned",
-            options.tau, delays=Delays(tau=options.tau), seed=options.seed,
-        )  # fmt: skip
+        rule, delays = parameters if is_shared else "tuned", Delays(tau=options.tau)
+        setting = MethodSetting(rule, options.tau, delays=delays, seed=options.seed)
         start = None if starts is None else starts[k]
         printers = progress_printers(options.verbose, k, len(targets))
+        how = RunOptions(start, "curve", printers, evaluate=evaluator(problem))
         with Interrupts() as interrupts:
-            result = run(
-                problem, options.algorithm, setting, options.stopping,
-                RunOptions(start, "curve", printers, evaluate=evaluator(problem)), interrupts,
-            )  # fmt: skip
+            result = run(problem, options.algorithm, setting, options.stopping, how, interrupts)
         parameters = result.parameters
         # An estimator is pickled and kept for long: the text of its parameters does not keep the
         # rows alive, as the parameters would.

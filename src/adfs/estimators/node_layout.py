@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, issparse
 
+from adfs.agreement import agree
 from adfs.checks import whole
 from adfs.data.matrices import row_view
 from adfs.data.partition import Shard, partition_rows
@@ -113,9 +114,8 @@ def _dealt(
         )
     parts = partition_rows(n_samples, own, "even", seed)
     cuts = np.cumsum([0, *(len(part) for part in parts)])
-    return RowLayout(
-        topology, np.concatenate(parts), cuts, np.repeat(np.arange(size), counts), ranks
-    )
+    rank_of = np.repeat(np.arange(size), counts)
+    return RowLayout(topology, np.concatenate(parts), cuts, rank_of, ranks)
 
 
 def _grouped(
@@ -132,7 +132,7 @@ def _grouped(
         f"n_nodes={n_nodes} must equal the number of different groups, which is {len(names)}, so "
         "that every node has rows; leave n_nodes at None."
     )
-    ranks.require(n_nodes in (None, len(names)), unequal)
+    agree(ranks.peers, None if n_nodes in (None, len(names)) else unequal)
     topology = ranks.each(lambda: _topology(graph, len(names), len(names)))
     counts = np.bincount(node_of, minlength=len(names))[rank_of == ranks.peers.rank]
     order = np.argsort(node_of, kind="stable")

@@ -10,9 +10,9 @@ from sklearn.base import RegressorMixin
 
 from adfs.checks import choice, positive
 from adfs.engine.evaluation import Evaluator
-from adfs.estimators.base import ColumnEstimator, FitTask, LinearEstimator, Objective, sigma_of
-from adfs.estimators.fitting import Matrix, Target, Vector, train
-from adfs.estimators.ridge_intercept import Eliminated, twice, twice_labels
+from adfs.estimators.base import ColumnEstimator, LinearEstimator, sigma_of
+from adfs.estimators.fitting import FitTask, Matrix, Objective, Vector, train
+from adfs.estimators.ridge_intercept import Eliminated, twice
 from adfs.model import linear_scores
 from adfs.problem.finite_sum import Problem
 from adfs.solver import Result
@@ -32,8 +32,8 @@ class ColumnRegressor(RegressorMixin, ColumnEstimator):  # type: ignore[misc]
         return {"y_numeric": True}
 
     def _train(self, task: FitTask) -> tuple[list[Result], Sequence[Any]]:
-        target = Target(task.y / task.objective.unit, task.weights)
-        coefs, intercepts, results = self._train_with_column(task, [target])
+        targets = [(task.y / task.objective.unit, task.weights)]
+        coefs, intercepts, results = self._train_with_column(task, targets)
         self._keep_models(coefs, intercepts, single=True)
         return results, ["y"]
 
@@ -185,14 +185,11 @@ class Ridge(RegressorMixin, LinearEstimator):  # type: ignore[misc]
         return Objective("squared", positive("alpha", self.alpha, "try 1, the regularisation"))
 
     def _train(self, task: FitTask) -> tuple[list[Result], Sequence[Any]]:
-        task.layout.ranks.require_same(
-            "y needs the same columns on all ranks", "give all targets to all ranks.",
-            columns=task.y.shape[1:],
-        )  # fmt: skip
+        rule, way_out = "y needs the same columns on all ranks", "give all targets to all ranks."
+        task.layout.ranks.require_same(rule, way_out, columns=task.y.shape[1:])
         columns = np.asarray(task.y, dtype=np.float64).reshape(len(task.y), -1)
         is_eliminated = self.fit_intercept and issparse(task.rows)
-        fit = self._fit_eliminated if is_eliminated else self._fit_centred
-        results = fit(task, columns)
+        results = (self._fit_eliminated if is_eliminated else self._fit_centred)(task, columns)
         coefs = np.array([result.theta for result in results])
         intercepts = np.zeros(len(coefs))
         if self.fit_intercept:
@@ -203,17 +200,17 @@ class Ridge(RegressorMixin, LinearEstimator):  # type: ignore[misc]
     def _fit_centred(self, task: FitTask, columns: Matrix) -> list[Result]:
         """One model per column; rows and targets are centred where there is an intercept."""
         last = task.layout.ranks.each(lambda: self._last_model(columns.shape[1], task))
-        starts = None if last is None else last[0]
-        rows = task.rows
         if self.fit_intercept:
             rows, columns = _centred(task, columns)
-        targets = [Target(column, task.weights) for column in columns.T]
-        return train(rows, targets, *task.objective[:2], task.options, task.layout, starts)
+            task = task._replace(rows=rows)
+        targets = [(column, task.weights) for column in columns.T]
+        return train(task, targets, None if last is None else last[0])
 
     def _fit_eliminated(self, task: FitTask, columns: Matrix) -> list[Result]:
         """One model per column, with the intercept eliminated (`ridge_intercept`)."""
         starts = task.layout.ranks.each(lambda: self._pair_starts(columns.shape[1], task))
-        targets = [twice_labels(Target(column, task.weights)) for column in columns.T]
+        ones, weights = np.ones(len(columns)), np.tile(task.weights, 2)
+        targets = [(np.concatenate([column, ones]), weights) for column in columns.T]
         rows, layout = twice(csr_matrix(task.rows), task.layout)
         made: list[Eliminated] = []
 
@@ -221,9 +218,7 @@ class Ridge(RegressorMixin, LinearEstimator):  # type: ignore[misc]
             made[:] = [Eliminated(problem)]
             return made[0].steps
 
-        results = train(
-            rows, targets, *task.objective[:2], task.options, layout, starts, evaluator
-        )  # fmt: skip
+        results = train(task._replace(rows=rows, layout=layout), targets, starts, evaluator)
         self._of_ones = made[0].of_ones
         return results
 

@@ -14,7 +14,7 @@ exchanged. An evaluation is that of the whole: with ``b`` eliminated, the object
 ``G(theta) = min_b F(theta, b)`` is alpha-strongly convex, and ``G - G* <= |grad G|^2 / (2 alpha)``.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -22,11 +22,13 @@ from scipy.sparse import csr_matrix
 
 from adfs.data.shards import slice_rows
 from adfs.engine.evaluation import Evaluation
-from adfs.estimators.fitting import Matrix, Target, Vector
+from adfs.estimators.fitting import Matrix, Vector
 from adfs.estimators.node_layout import RowLayout
 from adfs.network import Ask, Part, Steps
 from adfs.problem.certificate import in_order, quadratic
 from adfs.problem.finite_sum import Problem
+
+NO_ROW = np.empty(0)
 
 
 def twice(X: csr_matrix, layout: RowLayout) -> tuple[csr_matrix, RowLayout]:
@@ -43,86 +45,63 @@ def twice(X: csr_matrix, layout: RowLayout) -> tuple[csr_matrix, RowLayout]:
     return rows, layout._replace(order=order, cuts=2 * layout.cuts)
 
 
-def twice_labels(target: Target) -> Target:
-    """The targets of both models."""
-    ones = np.ones(len(target.labels))
-    return Target(np.concatenate([target.labels, ones]), np.tile(target.weights, 2))
-
-
 class Eliminated:
     """Evaluations of the model that ``(u, v)`` make, for a problem made by `twice`.
 
     Attributes
     ----------
+    nodes : list of (matrix, targets, weights)
+        Of the rows of each node that are for ``u``.
     of_ones : array of shape (d,)
         ``v`` at the last evaluation, from which a warm start continues.
     """
 
     def __init__(self, problem: Problem) -> None:
         self.problem, self.half = problem, problem.n_features // 2
-        self.halves = [self._first_half(node) for node in problem.nodes.tolist()]
-        self.matrices = [
-            slice_rows(problem.rows, problem.n_features, own.start, own.stop)[:, : self.half]
-            for own in self.halves
-        ]
         self.of_ones = np.zeros(self.half)
-
-    def _first_half(self, node: int) -> slice:
-        """The rows of a node that are for ``u``."""
-        rows = self.problem.node_rows(node)
-        return slice(rows.start, (rows.start + rows.stop) // 2)
+        self.nodes: list[tuple[Any, Vector, Vector]] = []
+        for node in problem.nodes.tolist():
+            first = problem.node_rows(node).start
+            last = (first + problem.node_rows(node).stop) // 2
+            matrix = slice_rows(problem.rows, problem.n_features, first, last)[:, : self.half]
+            self.nodes.append((matrix, problem.labels[first:last], problem.weights[first:last]))
 
     def steps(self, problem: Problem, outputs: list[Matrix], duals: Any) -> Steps[Evaluation]:
         """An evaluation of ``(u_i, v_i)`` of this process's nodes; sums are over all nodes."""
-        both = outputs[0]
+        both, nodes = outputs[0], self.nodes
         half, alpha = self.half, self.problem.total_sigma
-        total, sums = yield Ask(2 * half, 2, self._weighted(both))
+        own = zip(self.problem.own_sigma, both, nodes, strict=True)
+        total, sums = yield _ask(
+            2 * half, 2, ((sigma * row, w @ y, w.sum()) for sigma, row, (_, y, w) in own)
+        )
         u, v = total[:half] / alpha, total[half:] / alpha
         targets, weight = _added(sums)
-        _, sums = yield Ask(0, 3, self._residuals(u, v, targets / weight))
+        mean = targets / weight
+        # The two sums whose ratio is b, and the losses of theta = 0.
+        _, sums = yield _ask(0, 3, (
+            (NO_ROW, w @ (y - X @ u), w @ (1.0 - X @ v), 0.5 * w @ (y - mean) ** 2)
+            for X, y, w in nodes
+        ))  # fmt: skip
         above, below, at_zero = _added(sums)
         b = above / below
         theta, thetas = u - b * v, both[:, :half] - b * both[:, half:]
-        residuals = [matrix @ theta - y for matrix, y, _ in self._nodes()]
-        _, sums = yield Ask(0, 1, self._sums(residuals))
-        slope, sums = yield Ask(half, 1, self._pulls(residuals, _added(sums)[0] / weight))
+        residuals = [(X, w, X @ theta - y) for X, y, w in nodes]
+        _, sums = yield _ask(0, 1, ((NO_ROW, w @ r) for _, w, r in residuals))
+        mean = _added(sums)[0] / weight
+        # X^T W r and the losses, with residuals r around their mean.
+        centred = [(X, w * (r - mean), r - mean) for X, w, r in residuals]
+        slope, sums = yield _ask(half, 1, ((X.T @ wr, 0.5 * (wr @ r)) for X, wr, r in centred))
         objective = _added(sums)[0] + 0.5 * alpha * float(theta @ theta)
-        square = (float(np.sum((own - theta) ** 2)) for own in thetas)
-        _, distances = yield Ask(0, 1, (Part(np.empty(0), (each,)) for each in square))
+        _, distances = yield _ask(0, 1, ((NO_ROW, np.sum((own - theta) ** 2)) for own in thetas))
         self.of_ones = v
         gap = quadratic(slope + alpha * theta, 1.0, 2.0 * alpha)
         spread = float(np.sqrt(np.mean(distances)))
         return Evaluation(theta, thetas, float(objective), gap, None, spread, at_zero)
 
-    def _nodes(self) -> Iterator[tuple[Any, Vector, Vector]]:
-        """Rows, targets and weights of each node."""
-        for matrix, own in zip(self.matrices, self.halves, strict=True):
-            yield matrix, self.problem.labels[own], self.problem.weights[own]
 
-    def _weighted(self, both: Matrix) -> Iterator[Part]:
-        """``sigma_i (u_i, v_i)``, and the sums of targets and of weights."""
-        for sigma, row, (_, y, weights) in zip(
-            self.problem.own_sigma, both, self._nodes(), strict=True
-        ):
-            yield Part(sigma * row, (float(weights @ y), float(weights.sum())))
-
-    def _residuals(self, u: Vector, v: Vector, mean: float) -> Iterator[Part]:
-        """The two sums whose ratio is ``b``, and the losses of ``theta = 0``."""
-        for matrix, y, weights in self._nodes():
-            above, below = weights @ (y - matrix @ u), weights @ (1.0 - matrix @ v)
-            at_zero = 0.5 * weights @ (y - mean) ** 2
-            yield Part(np.empty(0), (float(above), float(below), float(at_zero)))
-
-    def _sums(self, residuals: list[Vector]) -> Iterator[Part]:
-        for (_, _, weights), residual in zip(self._nodes(), residuals, strict=True):
-            yield Part(np.empty(0), (float(weights @ residual),))
-
-    def _pulls(self, residuals: list[Vector], mean: float) -> Iterator[Part]:
-        """``X^T W r`` and the losses, with residuals ``r`` around their mean."""
-        for (matrix, _, weights), residual in zip(self._nodes(), residuals, strict=True):
-            centred = residual - mean
-            pull = weights * centred
-            yield Part(matrix.T @ pull, (0.5 * float(pull @ centred),))
+def _ask(width: int, n_values: int, parts: Iterable[tuple[Any, ...]]) -> Ask:
+    """For sums over all nodes; a part is a row of ``width`` numbers, then ``n_values`` numbers."""
+    return Ask(width, n_values, (Part(row, tuple(map(float, own))) for row, *own in parts))
 
 
 def _added(values: Matrix) -> list[float]:

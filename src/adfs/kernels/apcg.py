@@ -25,10 +25,10 @@ import numpy as np
 
 from adfs.kernels.compiled import njit
 from adfs.kernels.memory import prefetch
-from adfs.kernels.rows import prefetch_row, two_axpys, two_dots
+from adfs.kernels.rows import multiply_out, prefetch_row, two_axpys, two_dots
 
 SCALE, GROWTH, ALPHA, STEP = range(4)  # entries of the clock; STEP is eta_i p_i
-TINY_SCALE = 1e-200  # the offsets grow as 1 / scale: below this they are multiplied out
+TINY_SCALE = 1e-200  # the offsets grow as 1 / scale
 AHEAD = 8  # iterations between asking for a column's memory and using it
 
 
@@ -52,8 +52,11 @@ class Separable(NamedTuple):
 
 
 @njit(cache=True, _nrt=False, forceinline=True)
-def tick(rule, clock):
-    """Advance the clock by one iteration: scale, and in Corollary 2 alpha and the step."""
+def tick(rule, clock, pairs, images):
+    """Advance the clock by one iteration: scale, and in Corollary 2 alpha and the step.
+
+    The offsets in ``pairs`` and ``images`` are multiplied out before the scale underflows.
+    """
     if rule.lean != 0.0:
         clock[SCALE] *= rule.shrink
     else:
@@ -62,13 +65,10 @@ def tick(rule, clock):
         clock[SCALE] = 1.0 / clock[GROWTH]
         clock[ALPHA] = a / clock[GROWTH]
         clock[STEP] = a * rule.unit
-
-
-@njit(cache=True, _nrt=False, nogil=True)
-def multiply_out(pairs, scale):
-    """Put the scale into the offsets, so that it can be 1 again."""
-    for k in range(1, pairs.shape[1], 2):
-        pairs[0, k] *= scale
+    if clock[SCALE] < TINY_SCALE:
+        multiply_out(pairs, 0, 1, clock[SCALE])
+        multiply_out(images, 0, 1, clock[SCALE])
+        clock[SCALE] = 1.0
 
 
 @njit(cache=True, _nrt=False, forceinline=True)
@@ -116,16 +116,13 @@ def add_column(i, columns, to_anchor, to_offset, images):
 
 
 @njit(cache=True, _nrt=False, nogil=True)
-def run_quadratic(which, rows, linear, psi, rule, clock, pairs):
+def run_quadratic(which, rows, linear, psi, rule, clock, pairs, images):
     """One iteration for each sampled coordinate on ``x'Hx/2 - b'x``: row ``i`` of H a time."""
     for k in range(which.size):
         if k + AHEAD < which.size:
             prefetch_row(rows, np.int64(which[k + AHEAD]))
         i = np.int64(which[k])
-        tick(rule, clock)
-        if clock[SCALE] < TINY_SCALE:
-            multiply_out(pairs, clock[SCALE])
-            clock[SCALE] = 1.0
+        tick(rule, clock, pairs, images)
         _, w = point(i, rule, clock, pairs)
         eta = clock[STEP] * rule.inverse_p[i]
         z = w - eta * (along(i, rows, clock, pairs) - linear[i])
@@ -138,18 +135,13 @@ def run_least_squares(which, columns, ridge, psi, rule, clock, pairs, images):
 
     ``images`` holds ``K anchor - b`` and ``K offset``: column ``i`` of K is read and added.
     """
-    pairs_at = pairs.ctypes.data
     for k in range(which.size):
         if k + AHEAD < which.size:
             soon = np.int64(which[k + AHEAD])
-            prefetch(np.uintp(pairs_at + 16 * soon))
+            prefetch(np.uintp(pairs.ctypes.data + 16 * soon))
             prefetch_row(columns, soon)
         i = np.int64(which[k])
-        tick(rule, clock)
-        if clock[SCALE] < TINY_SCALE:
-            multiply_out(pairs, clock[SCALE])
-            multiply_out(images, clock[SCALE])
-            clock[SCALE] = 1.0
+        tick(rule, clock, pairs, images)
         y, w = point(i, rule, clock, pairs)
         eta = clock[STEP] * rule.inverse_p[i]
         z = w - eta * (along(i, columns, clock, images) + ridge[i] * y)

@@ -14,7 +14,7 @@ from adfs.kernels.loss_functions import (
     value,
 )
 from adfs.kernels.node_sums import close_row, finish_sum, open_row
-from adfs.kernels.rows import axpy, dot, max_norm, norm2, two_axpys
+from adfs.kernels.rows import DenseRows, axpy, dot, max_norm, norm2, two_axpys
 
 
 @njit(cache=True, _nrt=False, nogil=True)
@@ -141,16 +141,6 @@ def squared_norms(rows, first, last, out):
         out[row - first] = norm2(rows, row)
 
 
-@njit(cache=True, _nrt=False, nogil=True)
-def square(a):
+def square(a: np.ndarray) -> float:
     """``|a|^2`` in a fixed order; BLAS adds in another one when it has more threads."""
-    a0 = a1 = a2 = a3 = 0.0
-    full = a.size - a.size % 4
-    for k in range(0, full, 4):
-        a0 += a[k] * a[k]
-        a1 += a[k + 1] * a[k + 1]
-        a2 += a[k + 2] * a[k + 2]
-        a3 += a[k + 3] * a[k + 3]
-    for k in range(full, a.size):
-        a0 += a[k] * a[k]
-    return (a0 + a1) + (a2 + a3)
+    return dot(DenseRows(a[None]), 0, a)

@@ -146,38 +146,71 @@ def backtrack(before, link, path):
 
 
 @njit(cache=True, nogil=True)
-def extremes(which):
-    """Smallest and largest number of a block: kernels do not check bounds, callers must."""
-    low, high = which[0], which[0]
+def work_time(work, speed, random, law, shape, keys, counter):
+    """``work`` elementary steps at a node, each with a factor of its own if ``random``.
+
+    A fraction of a step takes that fraction of a draw.
+    """
+    if not random:
+        return speed * work
+    total, left = 0.0, work
+    while left > 0.0:
+        total += min(left, 1.0) * factor(law, shape, keys, counter)
+        counter += 1
+        left -= 1.0
+    return speed * total
+
+
+@njit(cache=True, nogil=True)
+def spread(which, start, edges, work, nominal, scopes, law, shape, keys, parts, lengths):
+    """Events whose ends each work alone before they exchange, as the parts that a clock knows.
+
+    An exchange becomes a local part at each end, then the exchange; a local event its one part.
+    ``parts`` and ``lengths`` hold three per event; returns how many are used. ``nominal`` has one
+    duration per edge, then one per node; ``scopes``: whether the law applies to messages, and to
+    steps. Event t draws from its own range of the stream: cutting elsewhere changes nothing.
+    """
+    n_edges, most, used = edges.shape[0], math.ceil(work.max()), 0
     for k in range(which.size):
-        low = min(low, which[k])
-        high = max(high, which[k])
-    return low, high
+        counter = (start + k) * (2 * most + 1)
+        ends = 2 if which[k] < n_edges else 1
+        for side in range(ends):
+            node = edges[which[k], side] if ends == 2 else which[k] - n_edges
+            parts[used] = n_edges + node
+            first, speed = counter + side * most, nominal[n_edges + node]
+            lengths[used] = work_time(work[node], speed, scopes[1], law, shape, keys, first)
+            used += 1
+        if ends == 2:
+            parts[used] = which[k]
+            lengths[used] = nominal[which[k]]
+            if scopes[0]:
+                lengths[used] *= factor(law, shape, keys, counter + 2 * most)
+            used += 1
+    return used
 
 
 @njit(cache=True, nogil=True)
 def random_rounds(which, start, work, rounds, speed, tau, scopes, law, shape, keys, time, busy):
     """Add the time of synchronous rounds under a random law to ``time[0]`` and ``busy``.
 
-    A round of kind k takes its slowest node, ``work[k, i]`` elementary steps each with a factor of
-    its own (a fraction of a step: that fraction of a draw), then ``rounds[k]`` times its slowest
-    edge. ``scopes`` gives whether the law applies to messages and to steps. Round t draws from its
-    own range of the stream.
+    A round of kind k takes its slowest node, with ``work[k, i]`` elementary steps, then
+    ``rounds[k]`` times its slowest edge. ``scopes`` gives whether the law applies to messages and
+    to steps. Round t draws from its own range of the stream.
     """
-    most = most_draws(work, rounds, tau.size)
+    most = 0  # random numbers that a round of any kind takes
+    for kind in range(rounds.size):
+        most = max(most, rounds[kind] * tau.size + np.int64(np.ceil(work[kind]).sum()))
     for k in range(which.size):
         kind = which[k]
         counter = (start + k) * most
         slowest = 0.0
         for node in range(speed.size):
-            left = work[kind, node]
-            total = 0.0 if scopes[1] else left
-            while scopes[1] and left > 0.0:
-                total += min(left, 1.0) * factor(law, shape, keys, counter)
-                counter += 1
-                left -= 1.0
-            busy[node] += speed[node] * total
-            slowest = max(slowest, speed[node] * total)
+            steps = work[kind, node]
+            length = work_time(steps, speed[node], scopes[1], law, shape, keys, counter)
+            if scopes[1]:
+                counter += np.int64(math.ceil(steps))
+            busy[node] += length
+            slowest = max(slowest, length)
         time[0] += slowest
         for _ in range(rounds[kind]):
             slowest = 0.0
@@ -188,15 +221,3 @@ def random_rounds(which, start, work, rounds, speed, tau, scopes, law, shape, ke
                     counter += 1
                 slowest = max(slowest, length)
             time[0] += slowest
-
-
-@njit(cache=True, nogil=True)
-def most_draws(work, rounds, n_edges):
-    """Most random numbers that a round of any kind takes."""
-    most = 0
-    for kind in range(rounds.size):
-        draws = rounds[kind] * n_edges
-        for node in range(work.shape[1]):
-            draws += np.int64(math.ceil(work[kind, node]))
-        most = max(most, draws)
-    return most

@@ -18,11 +18,10 @@ from typing import NamedTuple
 import numpy as np
 
 from adfs.kernels.compiled import njit
-from adfs.kernels.memory import prefetch
 from adfs.kernels.node_sums import Links, fetch_neighbours
-from adfs.kernels.point_saga import LABEL, LINE, NORM2, SLOPE, WARM, WEIGHT
-from adfs.kernels.primal_prox import slope_after
-from adfs.kernels.rows import prefetch_row, two_axpys, two_dots
+from adfs.kernels.point_saga import LABEL, NORM2, SLOPE, WARM, WEIGHT
+from adfs.kernels.prox import slope_after
+from adfs.kernels.rows import prefetch_sample, two_axpys, two_dots
 from adfs.kernels.sampling import uniform
 
 AHEAD = 2  # nodes between asking for a row's memory and using it
@@ -54,14 +53,12 @@ class DsbaConstants(NamedTuple):
 def run_rounds(start, count, rows, state, constants):
     """Rounds ``start, ..., start + count - 1``, in place."""
     n_nodes = state.pairs.shape[0]
-    lines_at = state.lines.ctypes.data
     for t in range(start, start + count):
         fetch_neighbours(constants.links, state.z)
         for node in range(n_nodes):
             later = node + AHEAD
             coming = drawn(constants, later % n_nodes, t + later // n_nodes)
-            prefetch(np.uintp(lines_at + coming * (LINE * 8)))
-            prefetch_row(rows, coming)
+            prefetch_sample(rows, coming, state.lines)
             mix(node, state, constants)
             backward(node, drawn(constants, node, t), rows, state, constants)
         for node in range(n_nodes):

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from adfs.kernels.compiled import njit
-from adfs.kernels.loss_functions import curvature, derivative
+from adfs.kernels.loss_functions import derivative
 from adfs.kernels.rows import axpy, dot
 
 KEEP = 0.25  # most of the energy that a step may leave
@@ -81,62 +81,45 @@ def chord(inverse, node, residual, step):
 
 
 @njit(cache=True, _nrt=False, nogil=True)
-def one_node(samples, memory, node, targets, k, tolerance, max_passes, out, work):
-    """``out[k] = grad f_i^*(targets[k])`` for ``i = node``; False if the caller has to help.
+def many_nodes(samples, memory, nodes, first, targets, tolerance, max_passes, out, work):
+    """``out[k] = grad f_i^*(targets[k])`` for ``i = nodes[k]``, ``k = first, ...``.
 
-    Stops when the ratio of the last two energies, times the last one, is below ``tolerance``: what
-    the step that is still to come will leave. That step is made without another pass.
+    Returns the position of a node for which the caller has to help, or the end. A node stops when
+    the ratio of the last two energies, times the last one, is below ``tolerance``: what the step
+    that is still to come will leave. That step is made without another pass.
     """
     d = targets.shape[1]
-    for j in range(d):
-        work.residual[j] = memory.slope[node, j] - targets[k, j]
-    energy = chord(memory.inverse, node, work.residual, work.step)
-    ratio, passes = 1.0, 0
-    while not ratio * energy <= tolerance:
-        if memory.excess[node] + passes > max_passes and memory.moved[node] > 0:
-            memory.excess[node] += passes
-            return False
-        for j in range(d):
-            work.point[j] = memory.theta[node, j] + work.step[j]
-        slope_at(samples, node, work.point, work.slope)
-        passes += 1
-        for j in range(d):
-            work.residual[j] = work.slope[j] - targets[k, j]
-        left = chord(memory.inverse, node, work.residual, work.next_step)
-        if not left <= KEEP * energy:
-            memory.excess[node] += passes
-            return False
-        for j in range(d):
-            memory.theta[node, j] = work.point[j]
-            memory.slope[node, j] = work.slope[j]
-            work.step[j] = work.next_step[j]
-        memory.moved[node] += 1
-        ratio = max(left / energy, LEAST_RATIO)
-        energy = left
-    memory.excess[node] += max(0, passes - 1)
-    for j in range(d):
-        out[k, j] = memory.theta[node, j] + work.step[j]
-    return True
-
-
-@njit(cache=True, _nrt=False, nogil=True)
-def many_nodes(samples, memory, nodes, first, targets, tolerance, max_passes, out, work):
-    """``one_node`` for ``nodes[first], ...``; the position of one that needs help, or the end."""
     for k in range(first, nodes.size):
         node = nodes[k]
-        if not one_node(samples, memory, node, targets, k, tolerance[node], max_passes, out, work):
-            return k
+        for j in range(d):
+            work.residual[j] = memory.slope[node, j] - targets[k, j]
+        energy = chord(memory.inverse, node, work.residual, work.step)
+        ratio, passes = 1.0, 0
+        while not ratio * energy <= tolerance[node]:
+            if memory.excess[node] + passes > max_passes and memory.moved[node] > 0:
+                memory.excess[node] += passes
+                return k
+            for j in range(d):
+                work.point[j] = memory.theta[node, j] + work.step[j]
+            slope_at(samples, node, work.point, work.slope)
+            passes += 1
+            for j in range(d):
+                work.residual[j] = work.slope[j] - targets[k, j]
+            left = chord(memory.inverse, node, work.residual, work.next_step)
+            if not left <= KEEP * energy:
+                memory.excess[node] += passes
+                return k
+            for j in range(d):
+                memory.theta[node, j] = work.point[j]
+                memory.slope[node, j] = work.slope[j]
+                work.step[j] = work.next_step[j]
+            memory.moved[node] += 1
+            ratio = max(left / energy, LEAST_RATIO)
+            energy = left
+        memory.excess[node] += max(0, passes - 1)
+        for j in range(d):
+            out[k, j] = memory.theta[node, j] + work.step[j]
     return nodes.size
-
-
-@njit(cache=True, _nrt=False, nogil=True)
-def bend_at(samples, node, point, out):
-    """``out[j] = w l''(x_j . point)`` for the rows of a node: its Hessian's middle factor."""
-    first = samples.offsets[node]
-    for row in range(first, samples.offsets[node + 1]):
-        score = dot(samples.rows, row, point)
-        bend = curvature(samples.loss, score, samples.labels[row])
-        out[row - first] = samples.weights[row] * bend
 
 
 @njit(cache=True, _nrt=False, nogil=True)

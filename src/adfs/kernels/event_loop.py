@@ -2,49 +2,47 @@
 
 import numpy as np
 
+from adfs.kernels import edge, non_smooth
 from adfs.kernels.compiled import njit
-from adfs.kernels.edge import DIFFERENCE, LAST, LINE, SUM, accept, local_update, offer
-from adfs.kernels.lazy import power
-from adfs.kernels.memory import prefetch
-from adfs.kernels.rows import prefetch_row
+from adfs.kernels.edge import DIFFERENCE, LAST, SUM, AdfsArithmetic, power
+from adfs.kernels.rows import by_type, prefetch_sample
 
 AHEAD = 16  # events between asking for a row's memory and using it
 
-
-@njit(cache=True, _nrt=False, forceinline=True)
-def ask_ahead(k, which, sample, offsets, n_edges, lines_at, rows):
-    """Ask for the line and the row of the sample that event ``k`` will need, if it is local."""
-    if k < which.size and which[k] >= n_edges:
-        row = offsets[which[k] - n_edges] + sample[k]
-        prefetch(np.uintp(lines_at + row * (LINE * 8)))
-        prefetch_row(rows, row)
+moment = by_type(AdfsArithmetic, edge.moment, non_smooth.moment)
+local_update = by_type(AdfsArithmetic, edge.local_update, non_smooth.local_update)
+offer = by_type(AdfsArithmetic, edge.offer, non_smooth.offer)
+accept = by_type(AdfsArithmetic, edge.accept, non_smooth.accept)
 
 
 @njit(cache=True, _nrt=False, nogil=True)
-def run_events(start, ticks, which, sample, rows, lines, centres, network, decay, messages):
-    """Run iterations ``start, start + 1, ...`` of Algorithm 1, one for each event of the block.
+def run_events(work, now, ticks, which, sample, rows, messages):
+    """Run one iteration of Algorithm 1 or 3 for each event of the block.
 
-    With ``ticks`` (empty otherwise), run them at these times instead: the continuized form. An
-    update at ``t`` decays by ``r^(t + 1 - last)`` and leaves ``last = t + 1``, so what enters is
-    the difference of two times, and both ``y = x(t-)`` and ``w = v(t-)`` are decayed by it.
+    ``now`` is the index of the first event, or Algorithm 3's ``A_t``; returns the same after the
+    last. With ``ticks`` (empty otherwise), run them at these times instead: the continuized form.
+    An update of Algorithm 1 at ``t`` decays by ``r^(t + 1 - last)`` and leaves ``last = t + 1``, so
+    what enters is the difference of two times, and both ``y = x(t-)`` and ``w = v(t-)`` are decayed
+    by it.
     """
     timed = ticks.size > 0
-    n_edges = network.edges.shape[0]
-    lines_at = lines.ctypes.data
+    edges, offsets = work.constants.edges, work.constants.offsets
+    n_edges = edges.shape[0]
     for k in range(which.size):
-        ask_ahead(k + AHEAD, which, sample, network.offsets, n_edges, lines_at, rows)
-        t = ticks[k] if timed else start + k
+        soon = k + AHEAD
+        if soon < which.size and which[soon] >= n_edges:
+            prefetch_sample(rows, offsets[which[soon] - n_edges] + sample[soon], work.lines)
+        at, now = moment(work, now, ticks[k] if timed else 0, timed)
         if which[k] >= n_edges:
             node = which[k] - n_edges
-            row = network.offsets[node] + sample[k]
-            local_update(t, node, row, rows, lines, centres, network, decay)
+            local_update(work, at, node, offsets[node] + sample[k], rows)
         else:
-            edge = which[k]
-            first, second = network.edges[edge, 0], network.edges[edge, 1]
-            offer(t, first, centres, network, decay, messages, 0)
-            offer(t, second, centres, network, decay, messages, 1)
-            accept(edge, first, messages, 0, centres, network)
-            accept(edge, second, messages, 0, centres, network)
+            first, second = edges[which[k], 0], edges[which[k], 1]
+            offer(work, at, first, messages, 0)
+            offer(work, at, second, messages, 1)
+            accept(work, at, which[k], first, messages, 0)
+            accept(work, at, which[k], second, messages, 0)
+    return now
 
 
 @njit(cache=True, _nrt=False, nogil=True)

@@ -94,9 +94,7 @@ def add_laplacian(edges, step, u, out):
                 flow = step * (u[k, j] - u[l, j])
                 out[k, j] += flow
                 out[l, j] -= flow
-        elif k < n:
+        else:
+            own, sign = (k, 1.0) if k < n else (l, -1.0)
             for j in range(u.shape[1]):
-                out[k, j] += step * (u[k, j] - u[l, j])
-        elif l < n:
-            for j in range(u.shape[1]):
-                out[l, j] -= step * (u[k, j] - u[l, j])
+                out[own, j] += sign * (step * (u[k, j] - u[l, j]))

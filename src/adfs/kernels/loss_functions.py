@@ -11,13 +11,7 @@ import numpy as np
 
 from adfs.kernels.compiled import njit
 
-LOGISTIC = 0
-SQUARED = 1
-SQUARED_HINGE = 2
-SMOOTHED_HINGE = 3
-HUBER = 4
-HINGE = 5
-ABSOLUTE = 6
+LOGISTIC, SQUARED, SQUARED_HINGE, SMOOTHED_HINGE, HUBER, HINGE, ABSOLUTE = range(7)
 
 LARGEST_MARGIN = 700.0  # beyond, sigmoid(-margin) is too small to divide by
 
@@ -127,7 +121,7 @@ def negative_entropy(p):
 def fenchel_gap(code, s, b, c):
     """``l(s) + l*(c) - c s >= 0`` for ``c`` in the domain, computed without cancellation."""
     if code == LOGISTIC:
-        return bernoulli_divergence(-b * c, b * s)
+        return logistic_summary(b * s, -b * c)[2]
     if code == SQUARED:
         return 0.5 * (s - b - c) * (s - b - c)
     if code == HUBER or code == ABSOLUTE:
@@ -160,12 +154,6 @@ def hinge_gap(code, h, u):
 
 
 @njit(cache=True)
-def bernoulli_divergence(p, margin):
-    """KL divergence between the coins of bias ``p`` and ``sigmoid(-margin)``."""
-    return logistic_summary(margin, p)[2]
-
-
-@njit(cache=True)
 def summary(code, s, b, c):
     """``l(s)``, ``l'(s)`` and the Fenchel gap at ``c``, with one exponential where there is one."""
     if code == LOGISTIC:
@@ -176,10 +164,11 @@ def summary(code, s, b, c):
 
 @njit(cache=True)
 def logistic_summary(margin, p):
-    """``log(1 + exp(-margin))``, ``pi = sigmoid(-margin)`` and the divergence of ``p`` from ``pi``.
+    """``log(1 + exp(-margin))``, ``pi = sigmoid(-margin)``, and how far ``p`` is from ``pi``.
 
-    With ``d = p - pi`` it is ``pi h(d / pi) + (1 - pi) h(-d / (1 - pi))``, ``h`` below: two terms
-    that are never negative. The coin is turned so that ``pi <= 1/2``, where ``d`` loses no digits.
+    The last is the KL divergence of the coins with these biases. With ``d = p - pi`` it is
+    ``pi h(d / pi) + (1 - pi) h(-d / (1 - pi))``, ``h`` below: two terms that are never negative.
+    The coin is turned so that ``pi <= 1/2``, where ``d`` loses no digits.
     """
     size = abs(margin)
     e = math.exp(-size)

@@ -1,4 +1,4 @@
-"""NS-ADFS (Algorithm 3): its two elementary updates and the loop over events.
+"""NS-ADFS (Algorithm 3): its two elementary updates.
 
 With ``A_t`` the theorem's sequence, ``x_t - v_t = lag / A_t`` where ``lag`` changes only when a row
 is touched: ``1 - alpha_t = A_t / A_{t+1}``, so a product over idle iterations telescopes.
@@ -14,7 +14,6 @@ from typing import NamedTuple
 import numpy as np
 
 from adfs.kernels.compiled import njit
-from adfs.kernels.event_loop import AHEAD, ask_ahead
 from adfs.kernels.poisson import TICKS
 from adfs.kernels.prox import dual_prox
 from adfs.kernels.rows import two_axpys, two_dots
@@ -38,6 +37,14 @@ class ConvexConstants(NamedTuple):
     root_per_tick: float  # 1 / (2 S) a unit of time
 
 
+class NonSmoothArithmetic(NamedTuple):
+    """Arithmetic of Algorithm 3. Its updates happen ``at = (a_{t+1}, A_{t+1})``."""
+
+    lines: np.ndarray
+    pairs: np.ndarray
+    constants: ConvexConstants
+
+
 @njit(cache=True, _nrt=False, forceinline=True)
 def next_weight(growth, smoothness):
     """``a_{t+1}`` from ``A_t``: the positive root of ``a^2 S^2 = A_t + a``."""
@@ -55,17 +62,50 @@ def weights_at(tick, network):
     return 2.0 * TICKS * network.root_per_tick * root, root * root
 
 
+@njit(cache=True, _nrt=False, nogil=True)
+def weights_of_own(when, start, stop, growth, constants, a, total):
+    """Write ``a_{t+1}`` and ``A_{t+1}`` at this rank's events of the shared form; return ``A_t``.
+
+    ``A_t`` goes on from ``growth`` at every event of any node. Arrays hold one more than ``when``.
+    """
+    own = 0
+    for t in range(start, stop):
+        weight = next_weight(growth, constants.smoothness)
+        growth += weight
+        a[own], total[own] = weight, growth
+        own += own < when.size and when[own] == t
+    return growth
+
+
+@njit(cache=True, _nrt=False, nogil=True)
+def weights_of_ticks(ticks, constants, a, total):
+    """The same of the continuized form, where both are functions of time."""
+    for k in range(ticks.size):
+        a[k], total[k] = weights_at(ticks[k], constants)
+
+
 @njit(cache=True, _nrt=False, forceinline=True)
-def local_update(a, growth, node, row, rows, lines, pairs, network):
-    """One sample's proximal step, with ``a = a_{t+1}`` and ``growth = A_{t+1}``."""
+def moment(work, now, tick, timed):
+    """``(a, A)`` of the event after ``A_t = now``, or of its tick; and ``A`` for the next one."""
+    if timed:
+        at = weights_at(tick, work.constants)
+    else:
+        a = next_weight(now, work.constants.smoothness)
+        at = a, now + a
+    return at, at[1]
+
+
+@njit(cache=True, _nrt=False, forceinline=True)
+def local_update(work, at, node, row, rows):
+    """One sample's proximal step."""
+    (a, growth), (lines, pairs, network) = at, work
     weight, norm2, value = lines[row, WEIGHT], lines[row, NORM2], lines[row, VALUE]
     along_v, along_lag = two_dots(rows, row, pairs, node)
     prediction = (along_v + along_lag / growth) * network.inverse_sigma[node]
     eta = a * lines[row, ETA]
     u = norm2 * value + eta * prediction
-    coefficient, _ = dual_prox(
-        network.loss, lines[row, LABEL], weight, norm2, eta, u, 0.0, 0.0
-    )  # fmt: skip
+    label = lines[row, LABEL]
+    coefficient, _ = dual_prox(network.loss, label, weight, norm2, eta, u, 0.0, 0.0)
     move = coefficient - value
     behind = (a * lines[row, PUSH] - growth) * move
     lines[row, VALUE] = coefficient
@@ -74,19 +114,20 @@ def local_update(a, growth, node, row, rows, lines, pairs, network):
 
 
 @njit(cache=True, _nrt=False, forceinline=True)
-def offer(growth, node, pairs, network, messages, slot):
+def offer(work, at, node, messages, slot):
     """Write ``y_t / sigma`` of a centre into ``messages[slot]``."""
-    inverse, scale = 1.0 / growth, network.inverse_sigma[node]
+    pairs, inverse, scale = work.pairs, 1.0 / at[1], work.constants.inverse_sigma[node]
     for k in range(pairs.shape[1] // 2):
         messages[slot, k] = scale * (pairs[node, 2 * k] + inverse * pairs[node, 2 * k + 1])
 
 
 @njit(cache=True, _nrt=False, forceinline=True)
-def accept(a, growth, edge, node, messages, slot, pairs, network):
+def accept(work, at, edge, node, messages, slot):
     """Finish an exchange at one end; ``messages`` has the first node's at ``slot``, then the other.
 
     Both ends compute the same difference from the same operands: opposite moves to the last bit.
     """
+    (a, growth), pairs, network = at, work.pairs, work.constants
     eta = a * network.edge_eta[edge]
     behind = a * network.edge_push[edge] - growth
     sign = -1.0 if network.edges[edge, 0] == node else 1.0
@@ -94,33 +135,3 @@ def accept(a, growth, edge, node, messages, slot, pairs, network):
         move = sign * (eta * (messages[slot, k] - messages[slot + 1, k]))
         pairs[node, 2 * k] += move
         pairs[node, 2 * k + 1] += behind * move
-
-
-@njit(cache=True, _nrt=False, nogil=True)
-def run_events(growth, ticks, which, sample, rows, lines, pairs, network, messages):
-    """Run one iteration of Algorithm 3 for each event; return ``A_t`` after the last.
-
-    With ``ticks`` (empty otherwise), the events happen at these times: the continuized form.
-    """
-    timed = ticks.size > 0
-    n_edges = network.edges.shape[0]
-    lines_at = lines.ctypes.data
-    for k in range(which.size):
-        ask_ahead(k + AHEAD, which, sample, network.offsets, n_edges, lines_at, rows)
-        if timed:
-            a, growth = weights_at(ticks[k], network)
-        else:
-            a = next_weight(growth, network.smoothness)
-            growth += a
-        if which[k] >= n_edges:
-            node = which[k] - n_edges
-            row = network.offsets[node] + sample[k]
-            local_update(a, growth, node, row, rows, lines, pairs, network)
-        else:
-            edge = which[k]
-            first, second = network.edges[edge, 0], network.edges[edge, 1]
-            offer(growth, first, pairs, network, messages, 0)
-            offer(growth, second, pairs, network, messages, 1)
-            accept(a, growth, edge, first, messages, 0, pairs, network)
-            accept(a, growth, edge, second, messages, 0, pairs, network)
-    return growth

@@ -22,9 +22,8 @@ import numpy as np
 from adfs.kernels.compiled import njit
 from adfs.kernels.edge import TINY_SCALE
 from adfs.kernels.loss_functions import derivative
-from adfs.kernels.memory import prefetch
-from adfs.kernels.primal_prox import slope_after
-from adfs.kernels.rows import axpy, dot, prefetch_row, two_axpys, two_dots
+from adfs.kernels.prox import slope_after
+from adfs.kernels.rows import axpy, dot, multiply_out, prefetch_sample, two_axpys, two_dots
 from adfs.kernels.sampling import uniform
 
 # Columns of a sample's line: its l' in the table, the prox's warm start; then the constants
@@ -58,14 +57,11 @@ def fill_table(loss, rows, lines, first, last, theta, total):
 def run_rounds(start, count, rows, lines, pairs, scales, constants):
     """Rounds ``start, ..., start + count - 1``; ``pairs`` and ``scales`` hold ``x`` as above."""
     n = lines.shape[0]
-    lines_at = lines.ctypes.data
     gamma, loss = constants.gamma, constants.loss
     inverse = 1.0 / (1.0 + gamma * constants.ridge)
     s, r = scales[S], scales[R]
     for t in range(start, start + count):
-        coming = np.int64(uniform(constants.key, t + AHEAD) * n)
-        prefetch(np.uintp(lines_at + coming * (LINE * 8)))
-        prefetch_row(rows, coming)
+        prefetch_sample(rows, np.int64(uniform(constants.key, t + AHEAD) * n), lines)
         row = np.int64(uniform(constants.key, t) * n)
         slope, weight, norm2 = lines[row, SLOPE], lines[row, WEIGHT], lines[row, NORM2]
         along_u, along_mean = two_dots(rows, row, pairs, 0)
@@ -77,17 +73,10 @@ def run_rounds(start, count, rows, lines, pairs, scales, constants):
         lines[row, SLOPE] = new
         delta = weight * (new - slope)
         if s < TINY_SCALE:
-            multiply_out(pairs, s)
+            multiply_out(pairs, 0, 0, s)
             s = 1.0
         move = -delta * (gamma + (r - gamma) / n) / s
         two_axpys(rows, row, move, delta / n, pairs, 0)
         s *= inverse
         r = (r - gamma) * inverse
     scales[S], scales[R] = s, r
-
-
-@njit(cache=True, _nrt=False)
-def multiply_out(pairs, s):
-    """``u *= s``: rare, and the only O(d) work."""
-    for k in range(0, pairs.shape[1], 2):
-        pairs[0, k] *= s

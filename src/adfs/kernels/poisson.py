@@ -116,14 +116,10 @@ def put_in_order(
     for k in range(1, ticks.size):
         tick, which, drawn = out_ticks[k], out_which[k], out_sample[k]
         j = k
-        while j > 0 and is_before(tick, which, out_ticks[j - 1], out_which[j - 1]):
+        while j > 0 and (
+            tick < out_ticks[j - 1] or (tick == out_ticks[j - 1] and which < out_which[j - 1])
+        ):
             out_ticks[j], out_which[j] = out_ticks[j - 1], out_which[j - 1]
             out_sample[j] = out_sample[j - 1]
             j -= 1
         out_ticks[j], out_which[j], out_sample[j] = tick, which, drawn
-
-
-@njit(cache=True, _nrt=False, forceinline=True)
-def is_before(tick, which, other_tick, other_which):
-    """The total order of a Poisson schedule; an event is not before another one of its clock."""
-    return tick < other_tick or (tick == other_tick and which < other_which)

@@ -1,7 +1,7 @@
-"""The one-dimensional proximal equation of a local update.
+"""Proximal steps of one sample, each one equation in one unknown.
 
-With ``q = |x|^2``, weight ``w`` and ``L = w l''max q``, the proximal step on
-``f~* = f* - |.|^2 / (2 L)`` from ``z`` along ``x`` has the solution ``c = w l'(s)`` where
+`dual_prox` is that of a local update. With ``q = |x|^2``, weight ``w`` and ``L = w l''max q``, the
+step on ``f~* = f* - |.|^2 / (2 L)`` from ``z`` along ``x`` has the solution ``c = w l'(s)`` where
 
     eta s + (q - eta / (w l''max)) w l'(s) = u,    u = z q.
 
@@ -11,6 +11,20 @@ slope is ``eta (1 - l'' / l''max) + q w l''``.
 For every piecewise quadratic loss ``f~*`` is linear on its domain, so the step is a shift and a
 clip: ``c = (u - eta b) / q`` or ``c = y (y u - eta) / q``, clipped to the domain scaled by ``w``.
 The plain conjugates of the hinge and of the absolute loss are linear too: the same formulas.
+
+`slope_after` is the plain step on ``f(u) = w l(x . u)`` of length ``g`` from ``zeta``,
+
+    u = argmin |u - zeta|^2 / (2 g) + w l(x . u) = zeta - g c x,    c = w l'(s),    s = x . u.
+
+It needs only ``s``, the solution of
+
+    s + k l'(s) = target,    k = g w |x|^2 >= 0,    target = x . zeta.
+
+The left side increases with slope ``1 + k l'' >= 1``, so there is exactly one solution. A ridge
+``lam/2 |u|^2`` beside ``f`` changes only the arguments: ``g`` and ``zeta`` divided by
+``1 + g lam``. For a piecewise quadratic loss ``l'`` is a clipped line, and so is ``l'`` at the
+solution as a function of ``target``. For the logistic loss it is the equation above with
+``eta = 1``, and its search, bracketed and warm-started, ends when rounding does.
 """
 
 import math
@@ -162,3 +176,39 @@ def moved_sigmoid(p, spread, d):
     fourth = (c * (1.0 - 12.0 * spread) - fifth) * d / 4.0
     third = (1.0 - 6.0 * spread - fourth) * d / 3.0
     return p - spread * d * (1.0 - 0.5 * d * (c - third))
+
+
+@njit(cache=True, _nrt=False, forceinline=True)
+def slope_after(code, b, k, target, warm, slope):
+    """Solve ``s + k l'(s) = target``; return ``(l'(s), s)``, or the warm start where ``s`` is not
+    needed (all losses but the logistic).
+
+    ``warm`` is the ``s`` of the last time and ``slope`` its ``l'(s)``, 0 if there was none.
+    """
+    if code == LOGISTIC:
+        p, margin = logistic_margin(k, b * target, b * warm, -b * slope)
+        return -b * p, b * margin
+    if code == SQUARED:
+        return (target - b) / (1.0 + k), warm
+    if code == HUBER:
+        return min(1.0, max(-1.0, (target - b) / (1.0 + k))), warm
+    if code == SQUARED_HINGE:
+        return -2.0 * b * max(0.0, (1.0 - b * target) / (1.0 + 2.0 * k)), warm
+    return -b * min(1.0, max(0.0, (1.0 - b * target) / (1.0 + k))), warm
+
+
+@njit(cache=True, _nrt=False, forceinline=True)
+def logistic_margin(k, target, m, p):
+    """``(p, m)`` with ``m - k p = target`` and ``p = sigmoid(-m)``, from the last margin and ``p``.
+
+    Near the solution one step of fifth order ends the search without an exponential.
+    """
+    if p > SURE:
+        spread = p * (1.0 - p)
+        bend = k * spread
+        inverse = 1.0 / (1.0 + bend)
+        newton = (k * p + target - m) * inverse
+        if abs(newton) * (1.0 + 2.0 * bend) <= CLOSE * (1.0 + bend):
+            step = fifth_order_step(newton, k * inverse, p, spread)
+            return moved_sigmoid(p, spread, step), m + step
+    return logistic_search(k, 1.0, target, m, p)

@@ -8,44 +8,19 @@ A message has d + 1 numbers: ``y / sigma``, and when its sender reached the exch
 time, from which the receiver knows when it leaves.
 """
 
-import inspect
 from typing import NamedTuple
 
 import numpy as np
-from numba.extending import overload
 
-from adfs.kernels import edge, non_smooth
 from adfs.kernels.clocks import leave
 from adfs.kernels.compiled import njit
-from adfs.kernels.edge import LINE
-from adfs.kernels.memory import prefetch
-from adfs.kernels.queues import Sequence
-from adfs.kernels.rows import prefetch_row
+from adfs.kernels.edge import AdfsArithmetic
+from adfs.kernels.event_loop import AHEAD, accept, local_update, offer
+from adfs.kernels.rows import by_type, prefetch_sample
 
 # What a node is doing: it can run; its message is ready to go to another rank; it waits for one
 # from there; it waits for a node of this rank; it has no event left.
 RUN, POST, WAIT_REMOTE, WAIT_LOCAL, DONE = range(5)
-AHEAD = 16
-
-
-class AdfsArithmetic(NamedTuple):
-    """Arithmetic of Algorithm 1: the state of its samples and centres, and the constants."""
-
-    lines: np.ndarray
-    centres: edge.Centres
-    constants: edge.RunConstants
-    decay: NamedTuple
-
-
-class NonSmoothArithmetic(NamedTuple):
-    """Arithmetic of Algorithm 3."""
-
-    lines: np.ndarray
-    pairs: np.ndarray
-    constants: non_smooth.ConvexConstants
-
-
-NO_SEQUENCE = Sequence(0.0, 0.0, 0.0)  # of Algorithm 1, whose events have no weights
 
 
 class Queue(NamedTuple):
@@ -79,76 +54,61 @@ class Mailbox(NamedTuple):
     messages: np.ndarray  # (2 n, d + 1)
 
 
-def _smooth_local(work, queue, k, node, rows):
-    row = work.constants.offsets[node] + queue.sample[k]
-    edge.local_update(
-        queue.when[k], node, row, rows, work.lines, work.centres, work.constants, work.decay
-    )
+def _smooth_moment(work, queue, k):
+    """When event ``k`` of the queue happens, as the updates of `event_loop` take it."""
+    return queue.when[k]
 
 
-def _convex_local(work, queue, k, node, rows):
-    row = work.constants.offsets[node] + queue.sample[k]
-    non_smooth.local_update(
-        queue.a[k], queue.growth[k], node, row, rows, work.lines, work.pairs, work.constants
-    )
+def _convex_moment(work, queue, k):
+    return queue.a[k], queue.growth[k]
 
 
-def _smooth_offer(work, queue, k, node, messages, slot):
-    edge.offer(queue.when[k], node, work.centres, work.constants, work.decay, messages, slot)
-
-
-def _convex_offer(work, queue, k, node, messages, slot):
-    non_smooth.offer(queue.growth[k], node, work.pairs, work.constants, messages, slot)
-
-
-def _smooth_accept(work, queue, k, node, messages, slot):
-    edge.accept(queue.which[k], node, messages, slot, work.centres, work.constants)
-
-
-def _convex_accept(work, queue, k, node, messages, slot):
-    non_smooth.accept(
-        queue.a[k],
-        queue.growth[k],
-        queue.which[k],
-        node,
-        messages,
-        slot,
-        work.pairs,
-        work.constants,
-    )
-
-
-def _by_arithmetic(smooth, not_smooth):
-    """Make one function of the two: chosen by type, when compiled and when not."""
-
-    def function(work, *args):
-        return (smooth if isinstance(work, AdfsArithmetic) else not_smooth)(work, *args)
-
-    def choose(work, *args):
-        return smooth if len(work) == len(AdfsArithmetic._fields) else not_smooth
-
-    function.__signature__ = choose.__signature__ = inspect.signature(smooth)
-    overload(function, jit_options={"_nrt": False, "forceinline": True})(choose)
-    return function
-
-
-local = _by_arithmetic(_smooth_local, _convex_local)
-offer = _by_arithmetic(_smooth_offer, _convex_offer)
-accept = _by_arithmetic(_smooth_accept, _convex_accept)
+moment = by_type(AdfsArithmetic, _smooth_moment, _convex_moment)
 
 
 @njit(cache=True, _nrt=False, nogil=True)
-def count_events(queue, ends, tally):
-    """Add each node's local updates and exchanges; an exchange counts at its edge's first end."""
-    for node in range(tally.shape[0]):
-        updates = exchanges = 0
-        for k in range(queue.first[node], queue.first[node + 1]):
-            if queue.which[k] < 0:
-                updates += 1
-            elif ends[queue.which[k], 0] == node:
-                exchanges += 1
-        tally[node, 0] += updates
-        tally[node, 1] += exchanges
+def count_own(which, ends, here, count):
+    """Add each node's local updates, and its exchanges as an edge's first and second end, (n, 3).
+
+    ``ends`` are the edges in this rank's numbers, ``here`` the nodes'.
+    """
+    n_edges = ends.shape[0]
+    for k in range(which.size):
+        if which[k] >= n_edges:
+            count[here[which[k] - n_edges], 0] += 1
+        else:
+            for side in range(2):
+                if ends[which[k], side] >= 0:
+                    count[ends[which[k], side], 1 + side] += 1
+
+
+@njit(cache=True, _nrt=False, forceinline=True)
+def put(queue, cursor, node, when, which, sample, a, growth):
+    """Append an event to a node's queue."""
+    place = cursor[node]
+    queue.when[place] = when
+    queue.which[place] = which
+    queue.sample[place] = sample
+    if queue.a.size > 1:
+        queue.a[place] = a
+        queue.growth[place] = growth
+    cursor[node] = place + 1
+
+
+@njit(cache=True, _nrt=False, nogil=True)
+def fill(queue, cursor, which, sample, when, a, total, ends, here):
+    """Deal events to those of this rank's nodes that take part in them."""
+    n_edges, weighted = ends.shape[0], a.size > 1
+    for k in range(which.size):
+        weight, growth = (a[k], total[k]) if weighted else (0.0, 0.0)
+        if which[k] >= n_edges:
+            node = here[which[k] - n_edges]
+            put(queue, cursor, node, when[k], -1, sample[k], weight, growth)
+        else:
+            for side in range(2):
+                end = ends[which[k], side]
+                if end >= 0:
+                    put(queue, cursor, end, when[k], which[k], -1, weight, growth)
 
 
 @njit(cache=True, _nrt=False, nogil=True)
@@ -173,13 +133,10 @@ def run_node(node, work, rows, queue, clocks):
     """Local updates of a node up to its next exchange; whether there is one."""
     last = queue.first[node + 1]
     step, first_row = clocks.step[node], work.constants.offsets[node]
-    lines_at = work.lines.ctypes.data
     for k in range(queue.head[node], queue.turn[node]):
         if k + AHEAD < last and queue.which[k + AHEAD] < 0:
-            row = first_row + queue.sample[k + AHEAD]
-            prefetch(np.uintp(lines_at + row * (LINE * 8)))
-            prefetch_row(rows, row)
-        local(work, queue, k, node, rows)
+            prefetch_sample(rows, first_row + queue.sample[k + AHEAD], work.lines)
+        local_update(work, moment(work, queue, k), node, first_row + queue.sample[k], rows)
         clocks.finish[node] += step
         clocks.busy[node] += step
     queue.head[node] = queue.turn[node]
@@ -192,7 +149,7 @@ def finish_exchange(node, work, queue, clocks, mailbox):
     k, width = queue.head[node], mailbox.messages.shape[1] - 1
     which = queue.which[k]
     side = 0 if work.constants.edges[which, 0] == node else 1
-    accept(work, queue, k, node, mailbox.messages, 2 * node)
+    accept(work, moment(work, queue, k), which, node, mailbox.messages, 2 * node)
     mine, other = clocks.finish[node], mailbox.messages[2 * node + 1 - side, width]
     ready = max(mine, other)
     end, _ = leave(clocks.kind, mine, other, clocks.tau[which])
@@ -207,12 +164,12 @@ def finish_exchange(node, work, queue, clocks, mailbox):
 @njit(cache=True, _nrt=False, nogil=True)
 def reach_exchange(node, work, queue, clocks, mailbox):
     """Write a node's message; if its peer is on this rank and there already, finish both ends."""
-    k, width = queue.head[node], mailbox.messages.shape[1] - 1
-    which = queue.which[k]
+    k, messages = queue.head[node], mailbox.messages
+    which, width = queue.which[k], messages.shape[1] - 1
     side = 0 if work.constants.edges[which, 0] == node else 1
     slot = 2 * node + side
-    offer(work, queue, k, node, mailbox.messages, slot)
-    mailbox.messages[slot, width] = clocks.finish[node]
+    offer(work, moment(work, queue, k), node, messages, slot)
+    messages[slot, width] = clocks.finish[node]
     peer = work.constants.edges[which, 1 - side]
     if peer < 0:
         mailbox.status[node] = POST
@@ -220,10 +177,8 @@ def reach_exchange(node, work, queue, clocks, mailbox):
         mailbox.status[node] = WAIT_LOCAL
     else:
         for column in range(width + 1):
-            mailbox.messages[2 * peer + side, column] = mailbox.messages[slot, column]
-            mailbox.messages[2 * node + 1 - side, column] = mailbox.messages[
-                2 * peer + 1 - side, column
-            ]  # fmt: skip
+            messages[2 * peer + side, column] = messages[slot, column]
+            messages[2 * node + 1 - side, column] = messages[2 * peer + 1 - side, column]
         finish_exchange(node, work, queue, clocks, mailbox)
         finish_exchange(peer, work, queue, clocks, mailbox)
 

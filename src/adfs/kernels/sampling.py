@@ -141,3 +141,42 @@ def draw_coins(out, start, key, p):
     """1 with probability ``p`` and 0 otherwise, from ``start`` on."""
     for k in range(out.size):
         out[k] = uniform(key, start + k) < p
+
+
+@njit(cache=True, _nrt=False, nogil=True)
+def keep_own(start, stop, key, table, mine, which, when, buffer):
+    """Draw events ``start`` to ``stop`` of the shared stream and keep this rank's; how many.
+
+    ``mine`` is 1 for its edges and nodes, 0 for others: no unpredictable branch. Some
+    events at a time are drawn to ``buffer``, in a loop that the compiler vectorises. What
+    does not fit into the arrays is counted only; they need ``buffer.size`` to spare.
+    """
+    used, size = 0, table.size
+    for first in range(start, stop, buffer.size):
+        n = min(buffer.size, stop - first)
+        for k in range(n):
+            buffer[k] = alias_draw(table, 0, size, uniform(key, first + k))
+        if used + n <= which.size:
+            for k in range(n):
+                which[used], when[used] = buffer[k], first + k
+                used += mine[buffer[k]]
+        else:
+            for k in range(n):
+                used += mine[buffer[k]]
+    return used
+
+
+@njit(cache=True, _nrt=False, nogil=True)
+def draw_own_samples(sample, which, when, n_edges, here, keys, tables, offsets):
+    """Samples of this rank's events, as `draw_samples` has them; -1 at an edge.
+
+    ``here`` gives a node's number on this rank; ``keys`` and ``offsets`` are of these nodes.
+    """
+    for k in range(which.size):
+        if which[k] >= n_edges:
+            own = here[which[k] - n_edges]
+            first = offsets[own]
+            u = uniform(keys[own], when[k])
+            sample[k] = alias_draw(tables, first, offsets[own + 1] - first, u)
+        else:
+            sample[k] = -1

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from adfs import checks
 from adfs.errors import GraphError, ParameterError
-from adfs.kernels import clocks, pair_clock
+from adfs.kernels import clocks
 from adfs.schedule.delays import Delays
 from adfs.schedule.events import NO_TICKS, Events
 
@@ -125,7 +125,7 @@ class Clock:
 
     def _check(self, events: Events) -> None:
         which, size = events.which, self._nominal.size
-        low, high = clocks.extremes(which) if len(which) else (0, 0)
+        low, high = (which.min(), which.max()) if len(which) else (0, 0)
         if low < 0 or high >= size:
             first = int(np.argmax((which < 0) | (which >= size)))
             raise ParameterError(
@@ -183,7 +183,7 @@ class PairClock(Clock):
     ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         parts, lengths = np.empty(3 * len(which), np.int32), np.empty(3 * len(which))
         with np.errstate(over="ignore"):  # hashing wraps around 2^64
-            used = pair_clock.spread(
+            used = clocks.spread(
                 which, start, self.edges, self.work, self._nominal, self._scopes, *self._law[2:],
                 self._keys, parts, lengths,
             )  # fmt: skip

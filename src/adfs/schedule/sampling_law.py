@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adfs.errors import ParameterError
-from adfs.kernels import queues, sampling
+from adfs.kernels import sampling
 from adfs.network import Network
 from adfs.randomness import stream_key, stream_keys
 from adfs.schedule.events import Events
@@ -86,7 +86,7 @@ class Drawer:
         buffer = np.empty(DRAWN_AT_ONCE, np.int32)
         while True:
             which, when = np.empty(size, np.int32), np.empty(size, np.int64)
-            used = queues.keep_own(
+            used = sampling.keep_own(
                 start, stop, self._key, self._table, self._mine, which, when, buffer
             )  # fmt: skip
             if used + DRAWN_AT_ONCE <= size:
@@ -94,7 +94,7 @@ class Drawer:
             size = used + DRAWN_AT_ONCE
         which, when = which[:used], when[:used]
         sample = np.empty_like(which)
-        queues.draw_own_samples(
+        sampling.draw_own_samples(
             sample, which, when, self.n_edges, self._own.here, self._node_keys, self._tables,
             self._offsets,
         )  # fmt: skip
