@@ -45,8 +45,8 @@ def run_all(path, told):
     """What a rank does: every run in turn, on rows that are in memory."""
     import adfs
     from adfs.data.files import load_data
+    from adfs.mpi.communicator import open_world
     from adfs.mpi.node_mapping import map_nodes
-    from adfs.mpi.session import open_world
 
     world, n = open_world(), told["n_nodes"]
     topology = adfs.Topology.parse("grid", n_nodes=n)

@@ -6,8 +6,8 @@ takes part, also one whose work failed; so no rank waits for one that has stoppe
 
 from __future__ import annotations
 
+import contextlib
 import importlib
-import math
 import re
 import sys
 from collections.abc import Callable, Mapping
@@ -58,8 +58,7 @@ class Peers:
     ['hello']
     """
 
-    rank = 0
-    size = 1
+    rank, size = 0, 1
     timeout: float | None = None
 
     def gather(self, item: Any) -> list[Any]:
@@ -125,13 +124,10 @@ def agree(peers: Peers, error: Exception | None, name_rank: bool = False) -> Non
     first = min(failed)[1]
     found, cause = errors[first], AllRanksRaise(first, first == peers.rank)
     if name_rank and any(each != found for each in errors):
-        raise _decoded({**found, "text": f"rank {first}: {found['text']}"}) from cause
-    raise (error if first == peers.rank and error else _decoded(found)) from cause
-
-
-def refuse_together(peers: Peers, error: Exception) -> NoReturn:
-    """Raise an error that every rank has found from the same facts; rank 0 is to print it."""
-    raise error from AllRanksRaise(0, peers.rank == 0)
+        raise KINDS[found["kind"]](f"rank {first}: {found['text']}") from cause
+    same = error if first == peers.rank else KINDS[found["kind"]](*found["arguments"])
+    assert same is not None
+    raise same from cause
 
 
 def gather_from_all(peers: Peers, item: Any) -> list[Any]:
@@ -169,29 +165,22 @@ def attempt(
 def _encoded(error: Exception) -> dict[str, Any]:
     """An error as plain values: the nearest of its types that can be made from a text."""
     kinds = (kind.__name__ for kind in type(error).__mro__)
-    found: dict[str, Any] = {
+    arguments: list[Any] = [str(error)]
+    if isinstance(error, OSError) and error.errno is not None:
+        filename = None if error.filename is None else str(error.filename)
+        arguments = [error.errno, error.strerror, filename]
+    return {
         "kind": next((name for name in kinds if name in KINDS), "RuntimeError"),
         "text": str(error),
+        "arguments": arguments,
         "order": int(getattr(error, "order", 0)),
     }
-    if isinstance(error, OSError):
-        filename = None if error.filename is None else str(error.filename)
-        found["system"] = [error.errno, error.strerror, filename]
-    return found
-
-
-def _decoded(found: dict[str, Any]) -> Exception:
-    """The error of another rank."""
-    if found["kind"] == "OSError" and found["text"].startswith("[Errno"):
-        return OSError(*found["system"])
-    return KINDS[found["kind"]](found["text"])
 
 
 PACKAGES = ("numpy", "scipy", "numba", "llvmlite", "mpi4py")
 WAY_OUT = "give all ranks the same."
 MOST_RANKS = 8  # named in a message
 LONGEST = 80  # letters of a value in a message
-EXACT = 1e15  # up to here a whole number is written without an exponent
 
 
 def require_same(
@@ -228,7 +217,8 @@ def require_same(
         rank = next((rank for rank, text in enumerate(texts) if text != texts[0]), 0)
         if rank:
             text = f"{name} is {texts[0]} on rank 0 and {texts[rank]} on rank {rank}; {way_out}"
-            refuse_together(peers, ParameterError(f"{rule}: {text}" if rule else text))
+            error = ParameterError(f"{rule}: {text}" if rule else text)
+            raise error from AllRanksRaise(0, peers.rank == 0)
 
 
 def as_text(value: Any) -> str:
@@ -249,58 +239,40 @@ def as_text(value: Any) -> str:
         value = dict(sorted(value.items(), key=repr))
     if isinstance(value, np.generic | np.ndarray):
         value = value.item()
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return _number(value)
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
     text = value if isinstance(value, str) else re.sub(r" at 0x[0-9a-f]+", "", repr(value))
-    if len(text) <= LONGEST:
-        return text
-    return f"{text[:LONGEST]}... ({digest(text)[:8]})"
-
-
-def _number(value: float) -> str:
-    """An int and a float of the same value have the same text."""
-    if isinstance(value, int) and (abs(value) > 2**1000 or float(value) != value):
-        return repr(value)
-    number = float(value)
-    whole = math.isfinite(number) and number == int(number) and abs(number) < EXACT
-    return str(int(number)) if whole else repr(number)
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}... ({digest(text)[:8]})"
 
 
 def _digest(array: Any) -> str:
     return digest(np.ascontiguousarray(array).tobytes())[:8]
 
 
-def require_same_versions(peers: Peers) -> None:
-    """Refuse ranks whose software is not that of rank 0."""
-    way_out = "install the same versions on all hosts."
-    require_same(peers, versions(), way_out, "All ranks need the same software")
-
-
-def require_same_rounding(peers: Peers) -> None:
-    """Refuse ranks that would not compute the bits of rank 0; takes some milliseconds."""
+def require_same_software(peers: Peers) -> None:
+    """Refuse ranks with other versions than rank 0, or that would not compute its bits."""
     if peers.size == 1:
         return
+    way_out = "install the same versions on all hosts."
+    require_same(peers, versions(), way_out, "All ranks need the same software")
     found = gather_from_all(peers, rounding())
     others = [str(rank) for rank, each in enumerate(found) if each != found[0]]
     if others:
-        more = ", ..." if len(others) > MOST_RANKS else ""
-        ranks = ", ".join(others[:MOST_RANKS]) + more
+        ranks = ", ".join(others[:MOST_RANKS] + ["..."] * (len(others) > MOST_RANKS))
         who = f"rank {ranks} differs" if len(others) == 1 else f"ranks {ranks} differ"
-        text = (
+        raise ParameterError(
             f"The same numbers must give the same results on all ranks, but {who} from rank 0 in "
             "the last digits; run all ranks on one type of CPU with the same libraries."
-        )
-        refuse_together(peers, ParameterError(text))
+        ) from AllRanksRaise(0, peers.rank == 0)
 
 
 def versions() -> dict[str, str]:
     """Versions of the software that the results depend on."""
     found = {"adfs": adfs.__version__, "Python": "{}.{}".format(*sys.version_info)}
     for name in PACKAGES:
-        try:
+        found[name] = "not installed"
+        with contextlib.suppress(ImportError):
             found[name] = str(importlib.import_module(name).__version__)
-        except ImportError:
-            found[name] = "not installed"
     return found
 
 

@@ -66,55 +66,49 @@ class Answer(NamedTuple):
 Steps = Generator[Ask, Answer, T]  # work that needs sums: yields requests, receives answers
 
 
-class Block(NamedTuple):
-    """The nodes from ``number * 2**level`` up to the next block's, as far as they exist."""
-
-    level: int
-    number: int
+Block = tuple[int, int]  # nodes of a block of the tree: the first, and the one after the last
 
 
-class TreeSum:
-    """Adds rows along the fixed binary tree over node numbers, in node order.
+def pair_up(blocks: Iterable[Block], n_nodes: int) -> tuple[list[int], list[Block]]:
+    """How to add rows along the fixed binary tree over node numbers (`adfs.kernels.node_sums`).
+
+    Rows of ``blocks`` are put on a stack in node order. Returns how many additions follow each of
+    them, and the blocks that remain: those whose siblings are not among ``blocks``.
 
     Examples
     --------
-    >>> tree = TreeSum(3)
-    >>> for node in range(3):
-    ...     _ = tree.add(Block(0, node), np.array([10.0**node]))
-    >>> tree.blocks, tree.rows
-    ([Block(level=2, number=0)], [array([111.])])
+    >>> pair_up([(0, 1), (1, 2), (2, 3)], n_nodes=3)
+    ([0, 1, 1], [(0, 3)])
+    >>> pair_up([(1, 2), (2, 3), (3, 4)], n_nodes=4)
+    ([0, 0, 1], [(1, 2), (2, 4)])
     """
+    merges: list[int] = []
+    stack: list[Block] = []
+    for block in blocks:
+        stack.append(block)
+        merges.append(0)
+        while len(stack) > 1 and _are_siblings(stack[-2], stack[-1], n_nodes):
+            stack[-2:] = [(stack[-2][0], stack[-1][1])]
+            merges[-1] += 1
+    return merges, stack
 
-    def __init__(self, n_nodes: int) -> None:
-        self._n_nodes = n_nodes
-        self.blocks: list[Block] = []
-        self.rows: list[Vector] = []
 
-    def add(self, block: Block, row: Vector | None = None) -> int:
-        """Put a block on the stack and add complete pairs; returns the number of additions."""
-        self.blocks.append(self._raised(block))
-        if row is not None:
-            self.rows.append(row)
-        additions = 0
-        while len(self.blocks) > 1 and self._are_siblings(*self.blocks[-2:]):
-            left = self.blocks[-2]
-            self.blocks[-2:] = [self._raised(Block(left.level + 1, left.number // 2))]
-            if row is not None:
-                self.rows[-2:] = [self.rows[-2] + self.rows[-1]]
-            additions += 1
-        return additions
+def leaves(nodes: Numbers) -> Iterable[Block]:
+    """The blocks of single nodes."""
+    return zip(nodes.tolist(), (nodes + 1).tolist(), strict=True)
 
-    def _raised(self, block: Block) -> Block:
-        """The largest block that holds the same nodes: to its right there are none."""
-        level, number = block
-        while number > 0 and number % 2 == 0 and (number + 1) << level >= self._n_nodes:
-            level, number = level + 1, number // 2
-        return Block(level, number)
 
-    def _are_siblings(self, left: Block, right: Block) -> bool:
-        return (
-            left.level == right.level and left.number + 1 == right.number and right.number % 2 == 1
-        )
+def _are_siblings(left: Block, right: Block, n_nodes: int) -> bool:
+    first, middle = left
+    size = middle - first  # a left block is full, so this is a power of two
+    return first % (2 * size) == 0 and right == (middle, min(middle + size, n_nodes))
+
+
+def push(stack: list[Vector], row: Vector, additions: int) -> None:
+    """Put a row on the stack, then add the two on top as often as `pair_up` says."""
+    stack.append(row)
+    for _ in range(additions):
+        stack[-2:] = [stack[-2] + stack[-1]]
 
 
 class Network:
@@ -165,37 +159,33 @@ class Network:
         self.here: Numbers = np.full(n, -1, np.int64)
         self.here[self.nodes] = np.arange(len(self.nodes))
         self.ends = self.here[topology.edges].astype(np.int32).reshape(-1, 2)
-        self.beyond = self._neighbours_elsewhere()
+        leaving = (self.ends >= 0).sum(axis=1) == 1
+        far = topology.edges[leaving][self.ends[leaving] < 0]
+        self.beyond: Numbers = np.unique(far).astype(np.int64)
         self._row_of = self.here.copy()
         self._row_of[self.beyond] = len(self.nodes) + np.arange(len(self.beyond))
-
-    def _neighbours_elsewhere(self) -> Numbers:
-        """Nodes of other processes that have a neighbour here, ascending."""
-        ends = self.topology.edges
-        cut = (self.ends >= 0).sum(axis=1) == 1
-        far: Numbers = np.unique(np.where(self.ends[cut] < 0, ends[cut], -1))
-        return far[far >= 0].astype(np.int64)
 
     @functools.cached_property
     def links(self) -> kernel.Links:
         """The same for compiled code."""
-        tree = TreeSum(self.topology.n_nodes)
-        merges = [tree.add(Block(0, node)) for node in self.nodes.tolist()]
         starts, neighbours, _ = self.topology.incidence
-        edges = self.topology.edges
-        if not self.is_whole:
-            own = [self._row_of[neighbours[starts[i] : starts[i + 1]]] for i in self.nodes]
-            counts = np.diff(starts)[self.nodes]
-            starts = np.concatenate([[0], np.cumsum(counts)]).astype(starts.dtype)
-            neighbours = np.concatenate([*own, np.empty(0, np.int64)]).astype(neighbours.dtype)
-            edges = self._row_of[edges[(self.ends >= 0).any(axis=1)]].astype(edges.dtype)
+        degrees = np.diff(starts)
+        own = neighbours[np.repeat(self.here >= 0, degrees)]
+        edges = self.topology.edges[(self.ends >= 0).any(axis=1)]
         return kernel.Links(
-            self._callback_address(), np.array(merges, dtype=np.int64), edges, starts, neighbours
-        )
+            self._callback_address(), np.array(self.merges, np.int64),
+            self._row_of[edges].astype(edges.dtype),
+            np.append(0, np.cumsum(degrees[self.nodes])), self._row_of[own].astype(own.dtype),
+        )  # fmt: skip
 
     def _callback_address(self) -> int:
         """The function by which compiled code gets other processes' numbers; 0 if not needed."""
         return 0
+
+    @functools.cached_property
+    def merges(self) -> list[int]:
+        """Additions after each own node's row, in a sum over nodes."""
+        return pair_up(leaves(self.nodes), self.topology.n_nodes)[0]
 
     @property
     def n_rows(self) -> int:
@@ -205,10 +195,8 @@ class Network:
     @functools.cached_property
     def n_levels(self) -> int:
         """Rows that a stack of `adfs.kernels.node_sums` needs."""
-        deepest = depth = 0
-        for merges in self.links.merges.tolist():
-            deepest, depth = max(deepest, depth + 1), depth + 1 - merges
-        return max(deepest, depth)
+        merges = self.links.merges
+        return int((np.cumsum(1 - merges) + merges).max())
 
     @property
     def is_whole(self) -> bool:
@@ -235,21 +223,19 @@ class Network:
 
     def answers(self, ask: Ask) -> Iterator[Answer | None]:
         """Yields None while a request is under way, then its answer."""
-        tree = TreeSum(self.topology.n_nodes)
+        blocks: list[Vector] = []
         values = []
-        for node, part in zip(self.nodes.tolist(), ask.parts, strict=True):
+        for part, additions in zip(ask.parts, self.merges, strict=True):
             values.append(part.values)
-            if ask.width:
-                tree.add(Block(0, node), part.row)
+            push(blocks, part.row, additions)
         own = np.array(values, dtype=np.float64).reshape(len(self.nodes), ask.n_values)
-        yield from self._combined(ask.width, tree.rows, own)
+        yield from self._combined(ask.width, blocks, own)
 
     def _combined(
         self, width: int, blocks: list[Vector], values: Matrix
     ) -> Iterator[Answer | None]:
         """The answer from this process's blocks of the tree and its nodes' numbers."""
-        total = np.zeros(0) if not width else blocks[0]
-        yield Answer(total.copy() if len(self.nodes) == 1 else total, values)
+        yield Answer(blocks[0].copy() if len(self.nodes) == 1 else blocks[0], values)
 
     def ask(self, ask: Ask) -> Answer:
         """Wait for the answer to a request."""
@@ -292,11 +278,6 @@ class Network:
     def sum_rows(self, rows: Iterable[Vector], width: int) -> Vector:
         """Sum over all nodes of one row per node; ``rows`` are those of the nodes here."""
         return self.ask(Ask(width, 0, (Part(row, ()) for row in rows))).total
-
-    def sum_values(self, values: Sequence[float]) -> float:
-        """Sum over all nodes of one number per node."""
-        own = (np.array([float(value)]) for value in values)
-        return float(self.sum_rows(own, 1)[0])
 
     def neighbours(self, rows: Matrix) -> None:
         """Fill the rows of neighbours elsewhere, which follow the rows of the nodes here."""

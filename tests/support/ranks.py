@@ -15,7 +15,7 @@ from adfs.algorithms.base import Counts, MethodSetting, get_algorithm
 from adfs.engine.steppers import QueueStepper
 from adfs.mpi.node_mapping import Mapping
 from adfs.mpi.transport import serve
-from adfs.network import Answer, Block, Callback, Network, TreeSum
+from adfs.network import Answer, Callback, Network, leaves, pair_up, push
 from adfs.schedule.delays import Delays
 from support.peers import succeed
 from support.problems import make_case, stored_as
@@ -100,20 +100,18 @@ class ThreadNetwork(Network):
         """None: the tests carry the messages themselves."""
 
     def _combined(self, width, blocks, values):
-        told = self.gather([np.array(blocks).reshape(-1, width), values])
-        every = np.empty((self.topology.n_nodes, values.shape[1]))
-        leaves = []
+        told = self.gather([np.array(blocks), values])
+        n = self.topology.n_nodes
+        every, stack, whole = np.empty((n, values.shape[1])), [], []
         for rank, (rows, numbers) in enumerate(told):
             nodes = np.flatnonzero(self.rank_of == rank)
             every[nodes] = numbers
-            tree = TreeSum(self.topology.n_nodes)
-            for node in nodes.tolist():
-                tree.add(Block(0, node))
-            leaves += zip(tree.blocks, rows, strict=bool(width))
-        tree = TreeSum(self.topology.n_nodes)
-        for block, row in sorted(leaves, key=lambda leaf: leaf[0].number << leaf[0].level):
-            tree.add(block, row)
-        yield Answer(tree.rows[0] if width else np.zeros(0), every)
+            whole += zip(pair_up(leaves(nodes), n)[1], rows, strict=True)
+        whole.sort(key=lambda pair: pair[0])
+        merges, _ = pair_up([block for block, _ in whole], n)
+        for (_, row), additions in zip(whole, merges, strict=True):
+            push(stack, row, additions)
+        yield Answer(stack[0], every)
 
     def neighbours(self, rows):
         told = self.gather(rows[: len(self.nodes)])

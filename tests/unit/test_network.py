@@ -10,7 +10,7 @@ import adfs
 from adfs.algorithms.base import MethodSetting, get_algorithm
 from adfs.errors import ParameterError
 from adfs.kernels import certificate, gossip
-from adfs.network import Ask, Block, Network, Part, TreeSum, connect
+from adfs.network import Ask, Network, Part, connect, leaves, pair_up
 from support.peers import succeed
 from support.problems import make_case
 from support.ranks import ThreadNetwork, make_shards_of, random_mapping, share_of
@@ -54,10 +54,8 @@ def test_blocks_of_any_ranks_add_up_to_the_same_bits(n):
 @pytest.mark.parametrize("n", [10, 100, 1000])
 def test_consecutive_nodes_are_few_blocks(n):
     for first, last in [(0, n // 3), (n // 3, n // 2 + 1), (1, n - 1)]:
-        tree = TreeSum(n)
-        for node in range(first, last):
-            tree.add(Block(0, node))
-        assert len(tree.blocks) <= 2 * math.log2(n) + 1
+        _, blocks = pair_up(leaves(np.arange(first, last)), n)
+        assert len(blocks) <= 2 * math.log2(n) + 1
 
 
 @pytest.mark.parametrize("graph", ["single", "path:2", "grid:3x3", "ring:10"])

@@ -63,16 +63,15 @@ def _run_as_a_rank(
     stack: contextlib.ExitStack,
     resumable: bool,
 ) -> int:
-    from adfs.agreement import require_same, require_same_rounding, require_same_versions
+    from adfs.agreement import require_same, require_same_software
     from adfs.mpi.communicator import Communicator
     from adfs.mpi.supervisor import SupervisorLink
 
     with SupervisorLink() as link:
         link.report(timeout=args.timeout, resumable=resumable)
         with Communicator.open(link) as world:
-            require_same_versions(world)
+            require_same_software(world)
             require_same(world, shared_by_ranks(args))
-            require_same_rounding(world)
             outcome = work(world, stack)
             code, error = 1, None
             try:

@@ -7,16 +7,24 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from adfs.agreement import attempt, gather_from_all, require_same
 from adfs.errors import ParameterError
 from adfs.graphs.topology import Topology
 from adfs.kernels import node_sums as kernel
-from adfs.mpi.communicator import Communicator
-from adfs.mpi.session import open_world
+from adfs.mpi.communicator import Communicator, open_world
 from adfs.mpi.transport import make_carrier
-from adfs.network import Answer, Block, Callback, Matrix, Network, Numbers, TreeSum, Vector
+from adfs.network import (
+    Answer,
+    Callback,
+    Matrix,
+    Network,
+    Numbers,
+    Vector,
+    leaves,
+    pair_up,
+    push,
+)
 
 GATHERED = 4_096  # numbers of all ranks together, up to which each rank receives all of them
 ROWS = 0  # tag of neighbours' rows
@@ -46,85 +54,68 @@ class MpiNetwork(Network):
         super().__init__(topology, world.rank, rank_of, world)
         self._all_nodes = [np.flatnonzero(rank_of == rank) for rank in range(self.size)]
         self._order = np.argsort(np.concatenate(self._all_nodes))
-        self._blocks = [self._blocks_of(nodes) for nodes in self._all_nodes]
+        blocks = [pair_up(leaves(nodes), topology.n_nodes)[1] for nodes in self._all_nodes]
+        every = [block for each in blocks for block in each]
+        self._n_blocks = np.array([len(each) for each in blocks])
+        self._block_order = sorted(range(len(every)), key=every.__getitem__)
+        self._block_merges = pair_up(sorted(every), topology.n_nodes)[0]
         self._links_to = self._shared_rows()
-        world.link.report(nodes=self.nodes.tolist(), peers=self._waiting_peers())
-
-    def _blocks_of(self, nodes: Numbers) -> list[Block]:
-        """The blocks of the tree that are wholly on a rank with these nodes."""
-        tree = TreeSum(self.topology.n_nodes)
-        for node in nodes.tolist():
-            tree.add(Block(0, node))
-        return tree.blocks
+        waiting = {
+            rank: self.beyond[rows - len(self.nodes)].tolist() for rank, _, rows in self._links_to
+        }
+        world.link.report(nodes=self.nodes.tolist(), peers=waiting)
 
     def _shared_rows(self) -> list[tuple[int, Numbers, Numbers]]:
         """For each neighbouring rank: own rows that it needs, and where its rows go here."""
-        ends = self.topology.edges.astype(np.int64)
-        both = np.concatenate([ends, ends[:, ::-1]])
-        ours = both[(self.rank_of[both[:, 0]] == self.rank)]
-        ours = ours[self.rank_of[ours[:, 1]] != self.rank]
-        found = []
-        for rank in np.unique(self.rank_of[ours[:, 1]]).tolist():
-            pairs = ours[self.rank_of[ours[:, 1]] == rank]
-            sent, got = np.unique(pairs[:, 0]), np.unique(pairs[:, 1])
-            found.append((rank, self.here[sent], self._row_of[got]))
-        return found
-
-    def _waiting_peers(self) -> dict[int, list[int]]:
-        """For each rank that waits for our messages, the nodes there that do."""
-        return {
-            rank: self.beyond[rows - len(self.nodes)].tolist() for rank, _, rows in self._links_to
-        }
+        leaving = (self.ends >= 0).sum(axis=1) == 1
+        pairs = self.topology.edges[leaving].astype(np.int64)
+        first_is_here = self.ends[leaving, :1] >= 0
+        own, far = np.where(first_is_here, pairs, pairs[:, ::-1]).T
+        ranks = self.rank_of[far]
+        return [
+            (rank, self.here[np.unique(own[ranks == rank])],
+             self._row_of[np.unique(far[ranks == rank])])
+            for rank in np.unique(ranks).tolist()
+        ]  # fmt: skip
 
     # Sums over all nodes.
 
     def _combined(
         self, width: int, blocks: list[Vector], values: Matrix
     ) -> Iterator[Answer | None]:
-        if self.is_whole:
-            yield from super()._combined(width, blocks, values)
-            return
-        every = np.empty((self.topology.n_nodes, 0))
+        every, total = np.empty((self.topology.n_nodes, 0)), np.zeros(0)
         if values.shape[1]:
-            every = yield from self._all_values(values)
-        total = np.zeros(0)
+            counts = [len(nodes) * values.shape[1] for nodes in self._all_nodes]
+            flat = yield from self._gathered(values.ravel(), counts)
+            every = flat.reshape(len(self._order), -1)[self._order]
         if width:
-            total = yield from self._total(width, blocks)
+            total = yield from self._total(np.array(blocks))
         yield Answer(total, every)
 
-    def _all_values(self, own: Matrix) -> Any:
-        """Rows of all nodes in node order; for a few numbers per node."""
-        counts = [len(nodes) * own.shape[1] for nodes in self._all_nodes]
-        every = yield from self._gathered(own.ravel(), counts)
-        return every.reshape(len(self._order), -1)[self._order]
-
-    def _total(self, width: int, blocks: list[Vector]) -> Any:
+    def _total(self, own: Matrix) -> Any:
         """Sum of the blocks of all ranks: all to all if they are small, else a slice per rank."""
-        own = np.array(blocks).reshape(len(blocks), width)
-        n_blocks = [len(each) for each in self._blocks]
-        if width * sum(n_blocks) <= GATHERED:
-            every = yield from self._gathered(own.ravel(), [n * width for n in n_blocks])
+        width, n_blocks = own.shape[1], self._n_blocks
+        if width * n_blocks.sum() <= GATHERED:
+            every = yield from self._gathered(own.ravel(), (n_blocks * width).tolist())
             return self._tree_sum(every.reshape(-1, width))
         cuts = np.linspace(0, width, self.size + 1).astype(np.int64)
         widths = np.diff(cuts)
         outgoing = np.concatenate([own[:, a:b].ravel() for a, b in itertools.pairwise(cuts)])
         mine = int(widths[self.rank])
-        incoming = np.empty(sum(n_blocks) * mine)
-        sent, received = len(own) * widths, np.array(n_blocks) * mine
+        sent, received = len(own) * widths, n_blocks * mine
+        incoming = np.empty(received.sum())
         self.bytes_sent += 8 * int(sent.sum() - sent[self.rank])
-        comm = self.world.sums
-        yield from _until(comm.Ialltoallv([outgoing, sent], [incoming, received]))
+        yield from _until(self.world.sums.Ialltoallv([outgoing, sent], [incoming, received]))
         part = self._tree_sum(incoming.reshape(-1, mine))
         total = yield from self._gathered(part, widths.tolist())
         return total
 
     def _tree_sum(self, rows: Matrix) -> Vector:
         """The sum of all ranks' blocks, whose rows come rank after rank."""
-        blocks = [block for each in self._blocks for block in each]
-        tree = TreeSum(self.topology.n_nodes)
-        for place in sorted(range(len(blocks)), key=lambda k: blocks[k].number << blocks[k].level):
-            tree.add(blocks[place], rows[place])
-        return tree.rows[0]
+        stack: list[Vector] = []
+        for place, additions in zip(self._block_order, self._block_merges, strict=True):
+            push(stack, rows[place], additions)
+        return stack[0]
 
     def _gathered(self, own: Vector, counts: list[int]) -> Any:
         """The numbers of all ranks, one after the other."""
@@ -142,10 +133,11 @@ class MpiNetwork(Network):
         return self._callback.address
 
     def _answer_kernel(self, kind: int, rows: Matrix) -> None:
-        """Called from inside a compiled round; an error here ends the job."""
         try:
             if kind == kernel.SUM:
-                rows[0] = self._awaited(self._combined(rows.shape[1], list(rows), _NO_VALUES)).total
+                no_values = np.empty((len(self.nodes), 0))
+                answers = self._combined(rows.shape[1], list(rows), no_values)
+                rows[0] = self._awaited(answers).total
             else:
                 self.neighbours(rows)
         except BaseException as error:  # a second Ctrl-C, too: compiled code cannot pass it on
@@ -197,17 +189,12 @@ class MpiNetwork(Network):
 
     def collect(self, own: Matrix) -> Matrix:
         """The rows of all nodes on rank 0; on the others, their own."""
-        if self.is_whole:
-            return own
         counts = [len(nodes) * own.shape[1] for nodes in self._all_nodes]
         whole = np.empty(sum(counts)) if self.rank == 0 else None
         into = None if whole is None else [whole, counts]
         request = self.world.comm.Igatherv(np.ascontiguousarray(own), into)
         self.world.wait(lambda: bool(request.Test()), lambda: "the other ranks' models")
         return own if whole is None else whole.reshape(-1, own.shape[1])[self._order]
-
-
-_NO_VALUES: NDArray[np.float64] = np.empty((0, 0))
 
 
 def _until(request: Any) -> Iterator[None]:
@@ -219,14 +206,13 @@ def _until(request: Any) -> Iterator[None]:
 def connect(topology: Topology | None, n_own: int, nodes: Sequence[int] | None) -> Network:
     """The network of a program under mpiexec, whose ranks have ``n_own`` shards each."""
     world = open_world()
-    world.timeout = None  # ranks may be late, because they read their data
     counts = gather_from_all(world, n_own)
     first = sum(counts[: world.rank])
     own = list(range(first, first + n_own)) if nodes is None else [int(node) for node in nodes]
     claims = world.gather(own)
     graph = topology or Topology.parse("grid", n_nodes=max(1, sum(counts)))
     require_same(world, {"topology": graph})
-    rank_of = attempt(world, lambda: _placed(claims, counts, graph), (ParameterError,))
+    rank_of = attempt(world, lambda: _placed(claims, counts, graph))
     return MpiNetwork(world, graph, rank_of)
 
 

@@ -17,10 +17,9 @@ from adfs.data.local_rows import load_share
 from adfs.errors import DataError, GraphError, ParameterError
 from adfs.graphs.topology import Topology
 from adfs.losses import Loss
-from adfs.mpi.communicator import Communicator
+from adfs.mpi.communicator import Communicator, open_world
 from adfs.mpi.mpi_network import MpiNetwork
 from adfs.mpi.node_mapping import find_shards, map_nodes, place_shards
-from adfs.mpi.session import open_world
 from adfs.network import ENGINES, Network
 from adfs.problem.finite_sum import Problem, check_sigma
 
@@ -73,8 +72,6 @@ def problem_from_files(
     checks.choice("engine", engine, ENGINES)
     world = open_world() if engine == "mpi" else None
     peers: Peers = world or Alone()
-    if world is not None:
-        world.timeout = None  # one rank may have more to read than another
     # Not the name of the source: hosts may have it in other folders.
     settings = {"n_features": n_features, "how": how, "seed": seed, "m": m, "n_nodes": n_nodes}
     require_same(peers, settings)
