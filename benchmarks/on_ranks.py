@@ -50,7 +50,7 @@ def run_all(path, told):
 
     world, n = open_world(), told["n_nodes"]
     topology = adfs.Topology.parse("grid", n_nodes=n)
-    rank_of = map_nodes(topology, world.size).rank_of
+    rank_of = map_nodes(topology, world.size)
     nodes = np.flatnonzero(rank_of == world.rank).tolist()
     shards = adfs.partition(*load_data(path), n)
     own = [(shards[node].X, shards[node].y) for node in nodes]

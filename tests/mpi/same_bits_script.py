@@ -43,7 +43,7 @@ def solved(world, case, kind):
     shards, problem = shards_of(case)
     mapping = map_nodes(problem.topology, world.size, ("contiguous", "graph")[case.seed % 2])
     carrier = kind if kind in ("plain", "compiled") else "auto"
-    network = MpiNetwork(world, problem.topology, mapping.rank_of, carrier)
+    network = MpiNetwork(world, problem.topology, mapping, carrier)
     share = share_of(network, shards, problem)
     del shards, problem
     stopping, every = limits(case)
@@ -55,7 +55,7 @@ def turned(world, case):
     """A case over the readable MPI transport, without the engine."""
     shards, problem = shards_of(case)
     mapping = random_mapping(case.n_nodes, world.size, case.seed)
-    network = MpiNetwork(world, problem.topology, mapping.rank_of, "plain")
+    network = MpiNetwork(world, problem.topology, mapping, "plain")
     rank = rank_of(share_of(network, shards, problem), case.setting)
     transport = MpiTransport(world.mpi, world.comm.Dup())
     generator = np.random.default_rng([case.seed, world.rank])

@@ -13,7 +13,6 @@ import adfs
 from adfs.algorithms import registered  # noqa: F401  (fills the registry)
 from adfs.algorithms.base import Counts, MethodSetting, get_algorithm
 from adfs.engine.steppers import QueueStepper
-from adfs.mpi.node_mapping import Mapping
 from adfs.mpi.transport import serve
 from adfs.network import Answer, Callback, Network, leaves, pair_up, push
 from adfs.schedule.delays import Delays
@@ -83,11 +82,11 @@ def shard_of(problem, node):
 
 
 def random_mapping(n_nodes, size, seed):
-    """Every rank has a node; which ones, and how many, is left to chance."""
+    """The rank of each node: every rank has one; which ones, and how many, is left to chance."""
     generator = np.random.default_rng([seed, size])
     rank_of = np.concatenate([np.arange(size), generator.integers(size, size=n_nodes - size)])
     generator.shuffle(rank_of)
-    return Mapping(rank_of, size)
+    return rank_of
 
 
 class ThreadNetwork(Network):
@@ -145,13 +144,13 @@ def rank_of(share, setting):
 
 
 def make_ranks(shards, problem, setting, mapping):
-    """A rank for each part of a mapping."""
+    """The ranks of a mapping."""
 
     def make(peers):
-        network = ThreadNetwork(peers, problem.topology, mapping.rank_of)
+        network = ThreadNetwork(peers, problem.topology, mapping)
         return rank_of(share_of(network, shards, problem), setting)
 
-    return succeed(mapping.size, make)
+    return succeed(int(mapping.max()) + 1, make)
 
 
 def cut_at_random(rank, stop, generator):

@@ -44,7 +44,7 @@ def test_blocks_of_any_ranks_add_up_to_the_same_bits(n):
             mapping = random_mapping(n, size, seed)
 
             def total(peers, mapping=mapping):
-                network = ThreadNetwork(peers, adfs.Topology.complete(n), mapping.rank_of)
+                network = ThreadNetwork(peers, adfs.Topology.complete(n), mapping)
                 return network.sum_rows(rows[network.nodes], 4)
 
             for found in succeed(size, total):
@@ -105,7 +105,7 @@ def test_gossip_has_the_same_bits_on_ranks(graph):
         mapping = random_mapping(9, size, seed=size)
 
         def on_rank(peers, mapping=mapping):
-            network = ThreadNetwork(peers, topology, mapping.rank_of)
+            network = ThreadNetwork(peers, topology, mapping)
             return network.nodes, mixed(network, np.ascontiguousarray(rows[network.nodes]))
 
         for nodes, found in succeed(size, on_rank):
@@ -133,7 +133,7 @@ def test_methods_in_rounds_have_the_same_bits_on_threads(name, layout):
         mapping = random_mapping(9, size, seed=size)
 
         def on_rank(peers, mapping=mapping):
-            network = ThreadNetwork(peers, problem.topology, mapping.rank_of)
+            network = ThreadNetwork(peers, problem.topology, mapping)
             return output(share_of(network, shards, problem))
 
         for nodes, found in succeed(size, on_rank):

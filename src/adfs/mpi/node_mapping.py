@@ -1,7 +1,7 @@
 """Which rank has which nodes."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,20 +15,14 @@ from adfs.graphs.topology import Topology
 MAPPINGS = ("contiguous", "graph")
 
 
-class Mapping(NamedTuple):
-    """``rank_of[i]`` has node ``i``; every rank has a node."""
-
-    rank_of: NDArray[np.int64]
-    size: int
-
-    def cut(self, topology: Topology) -> int:
-        """Number of edges between two ranks."""
-        ends = self.rank_of[topology.edges]
-        return int(np.count_nonzero(ends[:, 0] != ends[:, 1])) if len(ends) else 0
+def cut_edges(topology: Topology, rank_of: NDArray[np.int64]) -> int:
+    """Number of edges between two ranks."""
+    first, second = rank_of[topology.edges].reshape(-1, 2).T
+    return int(np.count_nonzero(first != second))
 
 
-def map_nodes(topology: Topology, size: int, how: str = "contiguous") -> Mapping:
-    """Divide the nodes among ``size`` ranks, as evenly as possible.
+def map_nodes(topology: Topology, size: int, how: str = "contiguous") -> NDArray[np.int64]:
+    """The rank of each node: the nodes divided among ``size`` ranks, as evenly as possible.
 
     ``contiguous`` cuts their numbers in ``size`` pieces; ``graph`` searches for pieces with few
     edges between them, and takes them if they cut fewer.
@@ -36,8 +30,8 @@ def map_nodes(topology: Topology, size: int, how: str = "contiguous") -> Mapping
     Examples
     --------
     >>> ring = Topology.from_edges(6, [(0, 2), (2, 4), (4, 1), (1, 3), (3, 5), (5, 0)])
-    >>> map_nodes(ring, 2).cut(ring), map_nodes(ring, 2, "graph").cut(ring)
-    (4, 2)
+    >>> [cut_edges(ring, map_nodes(ring, 2, how)) for how in MAPPINGS]
+    [4, 2]
     """
     n = topology.n_nodes
     checks.choice("mapping", how, MAPPINGS)
@@ -46,39 +40,34 @@ def map_nodes(topology: Topology, size: int, how: str = "contiguous") -> Mapping
             f"There are {size} ranks for {n} nodes, but every rank needs a node; start at most {n} "
             "ranks, or raise the number of nodes."
         )
-    sizes = [len(piece) for piece in np.array_split(np.arange(n), size)]
-    contiguous = Mapping(np.repeat(np.arange(size), sizes), size)
-    if how == "contiguous" or size == 1:
+    contiguous = np.repeat(np.arange(size), [len(part) for part in np.array_split(range(n), size)])
+    if how == "contiguous":
         return contiguous
-    by_graph = Mapping(_bisected(topology, np.arange(n), size), size)
-    return min(contiguous, by_graph, key=lambda mapping: mapping.cut(topology))
+    by_graph = np.zeros(n, np.int64)
+    _bisect(by_graph, topology.laplacian().tocsr(), np.arange(n), 0, size)
+    return min(contiguous, by_graph, key=lambda rank_of: cut_edges(topology, rank_of))
 
 
-def _bisected(topology: Topology, nodes: NDArray[np.int64], size: int) -> NDArray[np.int64]:
+def _bisect(
+    rank_of: NDArray[np.int64], laplacian: Any, nodes: NDArray[np.int64], first: int, size: int
+) -> None:
     """Recursive spectral bisection: nodes in the order of the Fiedler vector, cut in two."""
-    ranks = np.zeros(topology.n_nodes, np.int64)
-    stack = [(nodes, 0, size)]
-    laplacian = topology.laplacian().tocsr()
-    while stack:
-        piece, first, count = stack.pop()
-        if count == 1:
-            ranks[piece] = first
-            continue
-        # As np.array_split cuts: the first ranks get one node more.
-        sizes = [len(part) for part in np.array_split(piece, count)]
-        left = count // 2
-        ordered = piece[_spectral_order(laplacian[piece][:, piece])]
-        middle = sum(sizes[:left])
-        stack.append((np.sort(ordered[:middle]), first, left))
-        stack.append((np.sort(ordered[middle:]), first + left, count - left))
-    return ranks
+    if size == 1:
+        rank_of[nodes] = first
+        return
+    left = size // 2
+    # As np.array_split cuts: the first ranks get one node more.
+    middle = sum(len(part) for part in np.array_split(nodes, size)[:left])
+    ordered = nodes[_spectral_order(laplacian[nodes][:, nodes])]
+    _bisect(rank_of, laplacian, np.sort(ordered[:middle]), first, left)
+    _bisect(rank_of, laplacian, np.sort(ordered[middle:]), first + left, size - left)
 
 
-def _spectral_order(laplacian: object) -> NDArray[np.int64]:
+def _spectral_order(laplacian: Any) -> NDArray[np.int64]:
     """Order of nodes along the second eigenvector; ties by number."""
     from scipy.linalg import eigh
 
-    dense = laplacian.toarray()  # type: ignore[attr-defined]
+    dense = laplacian.toarray()
     # Without the edges that leave the piece.
     np.fill_diagonal(dense, dense.diagonal() - dense.sum(axis=1))
     vectors = eigh(dense, subset_by_index=[1, 1])[1]

@@ -45,7 +45,7 @@ def place_nodes(
     require_same(peers, {"topology": topology})
 
     def place() -> Numbers:
-        rank_of = map_nodes(topology, peers.size, mapping).rank_of
+        rank_of = map_nodes(topology, peers.size, mapping)
         return rank_of if seen is None else place_shards(seen, rank_of, source)
 
     return topology, attempt(peers, place)

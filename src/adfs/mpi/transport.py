@@ -5,7 +5,6 @@ the engine checks the clock and signals. ``seconds`` were spent waiting; ``waits
 end of each wait, if recorded.
 """
 
-import os
 import time
 from typing import Any
 
@@ -16,6 +15,7 @@ from adfs.engine.execution import MOST_SPANS
 from adfs.engine.steppers import QueueStepper
 from adfs.kernels import rank_nodes
 from adfs.mpi import library
+from adfs.mpi.communicator import yield_core
 
 Vector = NDArray[np.float64]
 
@@ -61,7 +61,7 @@ class PlainCarrier:
                 continue
             idle += 1
             started = time.perf_counter()
-            os.sched_yield()
+            yield_core()
             self.seconds += time.perf_counter() - started
         return False
 
@@ -70,9 +70,9 @@ class CompiledCarrier:
     """The same in one compiled loop."""
 
     def __init__(self, rank: QueueStepper, mpi: Any, comm: Any, keep_waits: bool = False) -> None:
-        from adfs.kernels import rank_messages
+        from adfs.kernels import rank_messages  # needs MPI's symbols
 
-        self._rank, self._loop, self._comm = rank, rank_messages, comm
+        self._rank, self._loop = rank, rank_messages
         n, request = len(rank.problem.nodes), mpi._sizeof(mpi.Request)
         self._port = rank_messages.Port(
             np.uint64(mpi._handleof(comm)), np.uint64(mpi._handleof(mpi.DOUBLE)), rank.peer_of,
