@@ -46,7 +46,7 @@ def run_all(path, told):
     import adfs
     from adfs.data.files import load_data
     from adfs.mpi.communicator import open_world
-    from adfs.mpi.node_mapping import map_nodes
+    from adfs.mpi.problem_loading import map_nodes
 
     world, n = open_world(), told["n_nodes"]
     topology = adfs.Topology.parse("grid", n_nodes=n)

@@ -16,64 +16,42 @@ from typing import Any, NoReturn, TypeVar
 import numpy as np
 
 import adfs
-from adfs.errors import (
-    FAILURES,
-    AdfsError,
-    AllRanksRaise,
-    CheckpointError,
-    DataError,
-    GraphError,
-    ParameterError,
-)
+from adfs import errors
+from adfs.errors import FAILURES, AllRanksRaise, ParameterError
 from adfs.graphs.topology import Topology
 from adfs.kernels import loss_functions
 from adfs.storage import digest
 from adfs.threads import one_blas_thread
 
 T = TypeVar("T")
+Kinds = tuple[type[Exception], ...]
 
 LEAVING = "leaves"  # sent by a rank that ends its program
+# Errors that can be made from a text, by name.
 KINDS: dict[str, type[Exception]] = {
     kind.__name__: kind
-    for kind in (
-        DataError, GraphError, ParameterError, AdfsError, CheckpointError, ValueError, TypeError,
-        MemoryError, OSError, RuntimeError,
-    )
-}  # fmt: skip
+    for kind in (*vars(errors).values(), ValueError, TypeError, MemoryError, OSError, RuntimeError)
+    if isinstance(kind, type) and issubclass(kind, Exception)
+}
 
 
 class Peers:
-    """All ranks of a job, this one included; this class is a process without others.
-
-    Attributes
-    ----------
-    rank, size : int
-    timeout : float or None
-        Seconds without a sign of another rank after which the job ends; None while ranks read
-        their data.
-
-    Examples
-    --------
-    >>> Peers().gather("hello")
-    ['hello']
-    """
+    """All ranks of a job, this one included; this class is a process without others."""
 
     rank, size = 0, 1
+    # Seconds without a sign of another rank after which the job ends; None while ranks read data.
     timeout: float | None = None
 
     def gather(self, item: Any) -> list[Any]:
         """The items of all ranks, rank 0 first; all ranks call it in the same sequence.
 
-        An item is a value that JSON can hold, or a one-dimensional NumPy array whose length may
-        differ from rank to rank.
+        An item is a value that JSON can hold, with NumPy arrays in it, which keep their bits and
+        may differ in size from rank to rank.
         """
         return [item]
 
     def wait(
-        self,
-        there: Callable[[], bool],
-        what: Callable[[], str],
-        progress: Callable[[], int] = lambda: 0,
+        self, there: Callable[[], bool], what: Callable[[], str], progress: Callable[[], int] = int
     ) -> None:
         """Poll until ``there``: the only place where a process waits for others.
 
@@ -97,37 +75,21 @@ def agree(peers: Peers, error: Exception | None, name_rank: bool = False) -> Non
     The error with the smallest ``order`` is raised, that of the lowest rank among equals; on the
     other ranks one of the same kind and text. Its cause is `AllRanksRaise`.
 
-    Parameters
-    ----------
-    peers : Peers
-    error : Exception or None
-        Of this rank.
-    name_rank : bool
-        Put the number of the rank before the text, unless all ranks have the same error.
-
-    Examples
-    --------
-    >>> agree(Alone(), None)
-    >>> agree(Alone(), DataError("part-3.txt is empty; add a row."))
-    Traceback (most recent call last):
-        ...
-    adfs.errors.DataError: part-3.txt is empty; add a row.
+    ``name_rank`` puts the number of the rank before the text, unless all have the same error.
     """
-    if peers.size == 1:
-        if error is not None:
-            raise error
-        return
-    errors = gather_from_all(peers, None if error is None else _encoded(error))
-    failed = [(each["order"], rank) for rank, each in enumerate(errors) if each is not None]
+    if peers.size == 1 and error is not None:
+        raise error
+    found = gather_from_all(peers, None if error is None else _encoded(error))
+    failed = [(each["order"], rank) for rank, each in enumerate(found) if each is not None]
     if not failed:
         return
     first = min(failed)[1]
-    found, cause = errors[first], AllRanksRaise(first, first == peers.rank)
-    if name_rank and any(each != found for each in errors):
-        raise KINDS[found["kind"]](f"rank {first}: {found['text']}") from cause
-    same = error if first == peers.rank else KINDS[found["kind"]](*found["arguments"])
-    assert same is not None
-    raise same from cause
+    told, cause = found[first], AllRanksRaise(first, first == peers.rank)
+    if name_rank and any(each != told for each in found):
+        raise KINDS[told["kind"]](f"rank {first}: {told['text']}") from cause
+    if first == peers.rank and error is not None:
+        raise error from cause
+    raise KINDS[told["kind"]](*told["arguments"]) from cause
 
 
 def gather_from_all(peers: Peers, item: Any) -> list[Any]:
@@ -141,18 +103,9 @@ def gather_from_all(peers: Peers, item: Any) -> list[Any]:
 
 
 def attempt(
-    peers: Peers,
-    work: Callable[[], T],
-    catching: tuple[type[Exception], ...] = FAILURES,
-    name_rank: bool = False,
+    peers: Peers, work: Callable[[], T], catching: Kinds = FAILURES, name_rank: bool = False
 ) -> T:
-    """The result of local work, once it has succeeded on every rank; see `agree`.
-
-    Examples
-    --------
-    >>> attempt(Alone(), lambda: 6 * 7)
-    42
-    """
+    """The result of local work, once it has succeeded on every rank; see `agree`."""
     result, error = None, None
     try:
         result = work()
@@ -188,20 +141,8 @@ def require_same(
 ) -> None:
     """Refuse values that are not the same on every rank; all ranks call it, and all raise.
 
-    Parameters
-    ----------
-    peers : Peers
-        A `Communicator`, a `Network`, or ranks of a test.
-    values : mapping of str to object
-        By the names that the user gave them under.
-    way_out : str
-        The end of the message.
-    rule : str
-        Its beginning, where the names alone do not say why they have to be the same.
-
-    Examples
-    --------
-    >>> require_same(Alone(), {"seed": 0})
+    ``values`` have the names that the user gave them under. ``way_out`` is the end of the message,
+    ``rule`` its beginning, where the names alone do not say why they have to be the same.
     """
     if peers.size == 1:
         return
@@ -282,12 +223,13 @@ def rounding() -> str:
     Compiled kernels call the exp, log and log1p of the C library, which has variants for several
     processors, and so has BLAS.
     """
-    points = np.linspace(-9.0, 9.0, 64)
-    values = [loss_functions.value(loss_functions.LOGISTIC, s, 1.0) for s in points.tolist()]
-    slopes = [loss_functions.sigmoid(s) for s in points.tolist()]
-    conjugates = [loss_functions.conjugate(loss_functions.LOGISTIC, 1.0, -c) for c in slopes]
+    numbers = []
+    for s in np.linspace(-9.0, 9.0, 64).tolist():
+        slope = loss_functions.sigmoid(s)
+        conjugate = loss_functions.conjugate(loss_functions.LOGISTIC, 1.0, -slope)
+        numbers += [loss_functions.value(loss_functions.LOGISTIC, s, 1.0), slope, conjugate]
     with one_blas_thread():
-        matrix = np.vander(points / 9.0, 24)
+        matrix = np.vander(np.linspace(-1.0, 1.0, 64), 24)
         square = matrix.T @ matrix
-        eigenvalues = np.linalg.eigvalsh(square)
-    return _digest(np.concatenate([values, slopes, conjugates, square.ravel(), eigenvalues]))
+        numbers += [*square.ravel(), *np.linalg.eigvalsh(square)]
+    return _digest(numbers)

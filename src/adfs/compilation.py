@@ -93,7 +93,7 @@ def _run_here(shards: Shards, loss: str) -> None:
 def _run_as_rank(shards: Shards, loss: str) -> None:
     """The kernels of a rank under MPI: one that behaves as one of several, but has all nodes."""
     from adfs.graphs.topology import Topology
-    from adfs.mpi.transport import PlainCarrier, make_carrier
+    from adfs.mpi.mpi_network import PlainCarrier, make_carrier
     from adfs.network import Network
     from adfs.problem.finite_sum import Problem
 

@@ -1,13 +1,6 @@
 """Communication between nodes: the only access that a node has to the data of another node.
 
-A `Network` holds which nodes are in this process. All else goes through its methods:
-
-- ``sum_rows`` adds one row per node over all nodes, and every process gets the result;
-- ``neighbours`` brings the rows of neighbouring nodes (one round of gossip);
-- ``exchange`` swaps one row with the other end of an edge;
-- ``gather`` and ``facts`` collect values of all processes or nodes at set-up.
-
-This class has all nodes in one process. `adfs.mpi.mpi_network.MpiNetwork` has the same methods
+`Network` has all nodes in one process. `adfs.mpi.mpi_network.MpiNetwork` has the same methods
 between ranks; `connect` imports it for ``engine="mpi"``. Compiled code calls the same methods
 through ``links`` (`adfs.kernels.node_sums`).
 """
@@ -17,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import importlib
+import math
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -64,8 +58,6 @@ class Answer(NamedTuple):
 
 
 Steps = Generator[Ask, Answer, T]  # work that needs sums: yields requests, receives answers
-
-
 Block = tuple[int, int]  # nodes of a block of the tree: the first, and the one after the last
 
 
@@ -94,7 +86,6 @@ def pair_up(blocks: Iterable[Block], n_nodes: int) -> tuple[list[int], list[Bloc
 
 
 def leaves(nodes: Numbers) -> Iterable[Block]:
-    """The blocks of single nodes."""
     return zip(nodes.tolist(), (nodes + 1).tolist(), strict=True)
 
 
@@ -114,21 +105,10 @@ def push(stack: list[Vector], row: Vector, additions: int) -> None:
 class Network:
     """A graph whose nodes are all in this process; the base of those with nodes elsewhere.
 
-    Attributes
-    ----------
-    topology : Topology
-    rank, size : int
-        The number of this process, and how many there are.
-    rank_of : array of shape (n_nodes,)
-        The process of each node.
-    nodes : array
-        Nodes of this process, ascending. Their local numbers are 0, 1, ...
-    here : array of shape (n_nodes,)
-        The local number of each node, -1 where it is elsewhere.
-    ends : array of shape (n_edges, 2)
-        Local numbers of both ends of each edge, -1 where an end is elsewhere.
-    peers : Peers
-        The processes.
+    ``rank`` is the number of this process of ``size``, and ``rank_of[i]`` that of node ``i``.
+    ``nodes`` are those of this process, ascending, with the local numbers 0, 1, ...; ``here`` has
+    the local number of each node, -1 where it is elsewhere, and ``ends`` those of both ends of each
+    edge. ``beyond`` are the nodes elsewhere that have a neighbour here.
 
     Examples
     --------
@@ -137,22 +117,17 @@ class Network:
     array([1., 1., 1., 1.])
     """
 
-    engine = "local"
     keep_waits = False  # whether to record when this process waited
     waited = 0.0  # seconds of waiting inside rounds
     bytes_sent = 0
     clock = staticmethod(time.perf_counter)
 
     def __init__(
-        self,
-        topology: Topology,
-        rank: int = 0,
-        rank_of: Numbers | None = None,
-        peers: Peers | None = None,
+        self, topology: Topology, rank_of: Numbers | None = None, peers: Peers | None = None
     ) -> None:
         n = topology.n_nodes
-        self.topology, self.rank = topology, rank
-        self.peers = Peers() if peers is None else peers
+        self.topology, self.peers = topology, Peers() if peers is None else peers
+        self.rank = rank = self.peers.rank
         self.rank_of = np.zeros(n, np.int64) if rank_of is None else rank_of
         self.size = int(self.rank_of.max()) + 1
         self.nodes: Numbers = np.flatnonzero(self.rank_of == rank)
@@ -172,8 +147,9 @@ class Network:
         degrees = np.diff(starts)
         own = neighbours[np.repeat(self.here >= 0, degrees)]
         edges = self.topology.edges[(self.ends >= 0).any(axis=1)]
+        merges, _ = pair_up(leaves(self.nodes), self.topology.n_nodes)
         return kernel.Links(
-            self._callback_address(), np.array(self.merges, np.int64),
+            self._callback_address(), np.array(merges, np.int64),
             self._row_of[edges].astype(edges.dtype),
             np.append(0, np.cumsum(degrees[self.nodes])), self._row_of[own].astype(own.dtype),
         )  # fmt: skip
@@ -182,17 +158,12 @@ class Network:
         """The function by which compiled code gets other processes' numbers; 0 if not needed."""
         return 0
 
-    @functools.cached_property
-    def merges(self) -> list[int]:
-        """Additions after each own node's row, in a sum over nodes."""
-        return pair_up(leaves(self.nodes), self.topology.n_nodes)[0]
-
     @property
     def n_rows(self) -> int:
         """Rows of a matrix that `neighbours` fills: own nodes, then neighbours elsewhere."""
         return len(self.nodes) + len(self.beyond)
 
-    @functools.cached_property
+    @property
     def n_levels(self) -> int:
         """Rows that a stack of `adfs.kernels.node_sums` needs."""
         merges = self.links.merges
@@ -203,14 +174,12 @@ class Network:
         """Whether all nodes are in this process."""
         return self.size == 1
 
-    # Set-up.
-
     def gather(self, item: Any) -> list[Any]:
-        """The items of all processes, in the order of their numbers; all have to call it."""
+        """For set-up: the items of all processes in order; all have to call it."""
         return self.peers.gather(item)
 
     def facts(self, own: NDArray[Any]) -> NDArray[Any]:
-        """One entry (or row) per node of the graph, from those of each process's own nodes."""
+        """For set-up: one entry (or row) per node of the graph, from those of the nodes here."""
         if self.is_whole:
             return own
         whole = np.empty((len(self.here), *own.shape[1:]), own.dtype)
@@ -219,13 +188,11 @@ class Network:
             whole[nodes] = part.reshape(len(nodes), *own.shape[1:])
         return whole
 
-    # Runs.
-
     def answers(self, ask: Ask) -> Iterator[Answer | None]:
         """Yields None while a request is under way, then its answer."""
         blocks: list[Vector] = []
         values = []
-        for part, additions in zip(ask.parts, self.merges, strict=True):
+        for part, additions in zip(ask.parts, self.links.merges, strict=True):
             values.append(part.values)
             push(blocks, part.row, additions)
         own = np.array(values, dtype=np.float64).reshape(len(self.nodes), ask.n_values)
@@ -238,11 +205,10 @@ class Network:
         yield Answer(blocks[0].copy() if len(self.nodes) == 1 else blocks[0], values)
 
     def ask(self, ask: Ask) -> Answer:
-        """Wait for the answer to a request."""
         return self._awaited(self.answers(ask))
 
-    def _awaited(self, answers: Iterator[Answer | None]) -> Answer:
-        found = Poll(answers)
+    def _awaited(self, polls: Iterator[T | None]) -> T:
+        found = Poll(polls)
         self._await(found.done, "the other ranks' part of a sum")
         return found.result
 
@@ -255,13 +221,7 @@ class Network:
 
     def run(self, steps: Steps[T]) -> T:
         """The result of work that needs sums; waits for each."""
-        try:
-            ask = next(steps)
-            while True:
-                ask = steps.send(self.ask(ask))
-        except StopIteration as end:
-            result: T = end.value
-            return result
+        return self._awaited(self.polls(steps))
 
     def polls(self, steps: Steps[T]) -> Iterator[T | None]:
         """Yields None while work that needs sums is under way, then its result."""
@@ -296,28 +256,23 @@ class Network:
         return own
 
     def carrier(self, stepper: Any) -> Any:
-        """What moves the messages of a `QueueStepper`."""
-        raise AssertionError("one process needs no messages")
+        """What moves the messages of a `QueueStepper`; between ranks only."""
+        raise NotImplementedError
 
 
 class Poll(Generic[T]):
-    """An iterator that yields None until it yields its result."""
+    """An iterator that yields None until it yields its ``result``."""
+
+    result: T
 
     def __init__(self, steps: Iterator[T | None]) -> None:
         self._steps = steps
-        self._result: T | None = None
 
     def done(self) -> bool:
         """Take one more step, unless the result is there; whether it is."""
-        if self._result is None:
-            self._result = next(self._steps)
-        return self._result is not None
-
-    @property
-    def result(self) -> T:
-        """The result, once it is there."""
-        assert self._result is not None
-        return self._result
+        if not hasattr(self, "result") and (found := next(self._steps)) is not None:
+            self.result = found
+        return hasattr(self, "result")
 
 
 class Callback:
@@ -328,10 +283,9 @@ class Callback:
     )
 
     def __init__(self, function: Callable[[int, Matrix], None]) -> None:
-        def answer(kind: int, address: int, n_rows: int, n_columns: int) -> int:
-            kind_of_array = ctypes.c_double * (n_rows * n_columns)
-            flat = np.ctypeslib.as_array(kind_of_array.from_address(address))
-            function(kind, flat.reshape(n_rows, n_columns))
+        def answer(kind: int, address: int, *shape: int) -> int:
+            numbers = (ctypes.c_double * math.prod(shape)).from_address(address)
+            function(kind, np.ctypeslib.as_array(numbers).reshape(shape))
             return 0
 
         self._function = self.TYPE(answer)  # must exist as long as the address is in use
@@ -348,8 +302,7 @@ def connect(
     """
     if choice("engine", engine, ENGINES) == "mpi":
         module = importlib.import_module("adfs.mpi.mpi_network")
-        network: Network = module.connect(topology, n_own, nodes)
-        return network
+        return module.connect(topology, n_own, nodes)  # type: ignore[no-any-return]
     if nodes is not None and sorted(nodes) != list(range(n_own)):
         raise ParameterError(
             f"nodes={list(nodes)[:8]} must be all nodes from 0 to {n_own - 1} in one process; "

@@ -13,7 +13,7 @@ import adfs
 from adfs.algorithms import registered  # noqa: F401  (fills the registry)
 from adfs.algorithms.base import Counts, MethodSetting, get_algorithm
 from adfs.engine.steppers import QueueStepper
-from adfs.mpi.transport import serve
+from adfs.mpi.mpi_network import serve
 from adfs.network import Answer, Callback, Network, leaves, pair_up, push
 from adfs.schedule.delays import Delays
 from support.peers import succeed
@@ -93,7 +93,7 @@ class ThreadNetwork(Network):
     """Nodes on ranks that are threads of this process: all numbers go through one gathering."""
 
     def __init__(self, peers, topology, rank_of):
-        super().__init__(topology, peers.rank, rank_of, peers)
+        super().__init__(topology, rank_of, peers)
 
     def carrier(self, stepper):
         """None: the tests carry the messages themselves."""

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 import adfs
+from adfs.agreement import Peers
 from adfs.errors import ParameterError
-from adfs.mpi import node_mapping
-from adfs.mpi.node_mapping import MAPPINGS, map_nodes
+from adfs.mpi import problem_loading
+from adfs.mpi.problem_loading import MAPPINGS, map_nodes
 from adfs.network import Network
 
 GRAPHS = (
@@ -36,7 +37,7 @@ def test_every_rank_has_a_node_and_sizes_differ_by_at_most_one(graph, how):
         assert (len(counts), len(mapping)) == (size, topology.n_nodes)
         assert counts.min() >= 1
         assert counts.max() - counts.min() <= 1
-        assert node_mapping.cut_edges(topology, mapping) == cut_edges(topology, mapping)
+        assert problem_loading.cut_edges(topology, mapping) == cut_edges(topology, mapping)
 
 
 @pytest.mark.parametrize("graph", GRAPHS)
@@ -73,7 +74,11 @@ def test_a_mapping_is_the_same_on_every_rank():
 
 def test_numbers_on_a_rank_are_places_in_its_list_of_nodes():
     rank_of = np.array([1, 0, 1, 2, 0])
-    ranks = [Network(adfs.Topology.ring(5), rank, rank_of) for rank in range(3)]
+    ranks = []
+    for rank in range(3):
+        peers = Peers()
+        peers.rank = rank
+        ranks.append(Network(adfs.Topology.ring(5), rank_of, peers))
     assert [network.nodes.tolist() for network in ranks] == [[1, 4], [0, 2], [3]]
     assert ranks[0].here.tolist() == [-1, 0, -1, -1, 1]
     assert ranks[1].here.tolist() == [0, -1, 1, -1, -1]

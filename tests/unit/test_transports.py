@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from adfs.algorithms.base import get_algorithm
-from adfs.mpi.node_mapping import map_nodes
-from adfs.mpi.transport import serve
+from adfs.mpi.mpi_network import serve
+from adfs.mpi.problem_loading import map_nodes
 from support.ranks import (
     EVENTS,
     LAYOUTS,

@@ -54,7 +54,6 @@ class CompileLock:
 
     @property
     def is_held(self):
-        """Whether this process holds any lock."""
         return bool(self._held)
 
     def wait(self, folder):
@@ -105,7 +104,6 @@ class CompileLock:
         return True
 
     def release(self):
-        """Free all locks of this process."""
         while self._held:
             _, descriptor = self._held.popitem()
             with contextlib.suppress(OSError):
@@ -148,7 +146,7 @@ class ReadOnlyLocator(InTreeCacheLocator):
     """The last resort: no folder can be written, but the one beside the source may be read."""
 
     def ensure_cache_path(self):
-        """Nothing is written."""
+        pass
 
 
 class _KernelCacheImpl(CompileResultCacheImpl):
@@ -194,7 +192,6 @@ class KernelCache(FunctionCache):
         return None
 
     def save_overload(self, sig, data):
-        """Keep what was compiled, where that is possible."""
         counts["compiled"] += 1
         try:
             if self._is_kept:
@@ -219,7 +216,6 @@ class DataFirst(IndexDataCacheFile):
         self._version = f"{self._version} {source_stamp!r}"
 
     def save(self, key, data):
-        """Add or replace one kernel."""
         index = self._load_index()
         names = set(index.values())
         free = (name for k in range(1, len(names) + 2) if (name := self._data_name(k)) not in names)

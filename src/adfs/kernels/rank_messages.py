@@ -60,14 +60,8 @@ def post(node, queue, network, mailbox, port):
     size = port.requests.size // (2 * mailbox.status.size)
     request = port.requests.ctypes.data + 2 * node * size
     peer, tag = np.int32(port.peer[edge]), np.int32(edge)
-    fault = irecv(
-        np.uintp(into), count, np.uintp(port.kind), peer, tag, np.uintp(port.comm),
-        np.uintp(request),
-    )  # fmt: skip
-    fault |= isend(
-        np.uintp(out), count, np.uintp(port.kind), peer, tag, np.uintp(port.comm),
-        np.uintp(request + size),
-    )  # fmt: skip
+    fault = irecv(np.uintp(into), count, port.kind, peer, tag, port.comm, np.uintp(request))
+    fault |= isend(np.uintp(out), count, port.kind, peer, tag, port.comm, np.uintp(request + size))
     mailbox.status[node] = WAIT_REMOTE
     return fault
 

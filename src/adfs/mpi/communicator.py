@@ -44,28 +44,9 @@ class Communicator(Peers):
     context is left without an error, or with one on which they agreed. Any other error ends the
     whole job with one message: the other ranks would wait forever.
 
-    Parameters
-    ----------
-    mpi : module
-        ``mpi4py.MPI``.
-    link : SupervisorLink
-        Holds the facts about this rank, for that message.
-
-    Attributes
-    ----------
-    rank, size : int
-    comm : mpi4py.MPI.Comm
-        A duplicate of the world's communicator: our messages are separate from all others.
-    sums, beats, messages : mpi4py.MPI.Comm
-        Three more, for sums over all nodes, heartbeats, and messages between nodes.
-    timeout : float or None
-        Seconds that a wait may take before the job ends; None while ranks read their data.
-
-    Examples
-    --------
-    >>> with Communicator.open() as world:  # doctest: +SKIP
-    ...     world.gather({"rank": world.rank, "theta": np.zeros(2)})
-    [{'rank': 0, 'theta': array([0., 0.])}]
+    ``comm`` is a duplicate of the world's communicator: our messages are separate from all others.
+    ``sums``, ``beats`` and ``messages`` are three more, for sums over all nodes, heartbeats, and
+    messages between nodes.
     """
 
     def __init__(self, mpi: Any, link: SupervisorLink) -> None:
@@ -87,11 +68,7 @@ class Communicator(Peers):
         return cls(mpi, SupervisorLink() if link is None else link)
 
     def gather(self, item: Any) -> list[Any]:
-        """The items of all ranks, rank 0 first; all ranks have to call it.
-
-        An item is a value that JSON can hold, with NumPy arrays in it, which keep their bits and
-        may differ in size from rank to rank.
-        """
+        """See `adfs.agreement.Peers`."""
         mine = pack(item)
         if self.size == 1:
             return [unpack(mine)]
@@ -107,10 +84,7 @@ class Communicator(Peers):
         self.wait(lambda: bool(request.Test()), lambda: "the other ranks; one of them hangs")
 
     def wait(
-        self,
-        there: Callable[[], bool],
-        what: Callable[[], str],
-        progress: Callable[[], int] = lambda: 0,
+        self, there: Callable[[], bool], what: Callable[[], str], progress: Callable[[], int] = int
     ) -> None:
         """See `adfs.agreement.Peers`; a poll that took long was work of this rank, no waiting."""
         since = before = time.monotonic()
@@ -192,8 +166,8 @@ def pack(item: Any) -> NDArray[np.uint8]:
         return {ARRAY: [value.dtype.str, list(value.shape)]}
 
     text = json.dumps(item, default=place).encode()
-    whole = b"".join([len(text).to_bytes(LENGTH, "little"), text, *arrays])
-    return np.frombuffer(whole, np.uint8)
+    length = len(text).to_bytes(LENGTH, "little")
+    return np.frombuffer(b"".join([length, text, *arrays]), np.uint8)
 
 
 def unpack(packed: NDArray[np.uint8]) -> Any:
@@ -222,8 +196,7 @@ _busy = threading.Lock()
 def session() -> Iterator[Communicator]:
     """The world of this process, while all its ranks do something together.
 
-    An error on which the ranks agreed is raised on all of them. Any other ends the job with a
-    message, because the other ranks would wait forever.
+    An error on which they did not agree ends the job: the other ranks would wait forever.
     """
     if not _busy.acquire(blocking=False):
         raise ParameterError(
@@ -241,10 +214,7 @@ def session() -> Iterator[Communicator]:
 
 
 def open_world() -> Communicator:
-    """The one world of this process; MPI is started where it is not, and then ended at exit.
-
-    Ranks with different versions, or processors that round differently, are refused.
-    """
+    """The one world of this process; MPI is started where it is not, and then ended at exit."""
     name = multiprocessing.current_process().name
     if name != "MainProcess":  # it has the environment of a rank
         raise ParameterError(
@@ -269,8 +239,7 @@ def open_world() -> Communicator:
 def _leave(world: Communicator, ours: bool) -> None:
     """End MPI with the program, if we have started it.
 
-    A rank that ends by an error of its own ends the job. One that ends otherwise sends `LEAVING`
-    where other ranks would begin their next fit; if one does, the job ends too.
+    A rank sends `LEAVING` where others would begin their next fit; if one does, the job ends.
     """
     if world.mpi.Is_finalized():  # by the program itself
         return

@@ -49,16 +49,14 @@ _names: dict[str, socket.socket] = {}  # that this process has taken; free when 
 
 
 def print_failure(text: str, job: int) -> None:
-    """Print the failure message of a job on stderr, if this is the first process of its host.
+    """Print the failure message of a job on stderr, once per host, and give it time to arrive.
 
     When one process of a job dies, hydra kills the supervisors of all others, and the rank of each
     of them would print a message. A name among Linux's abstract sockets can be taken by one process
     only. On other systems all processes print. ``job`` is the process that started all of them.
-
-    The caller ends the job next, which would cut off the message, so this takes some time.
     """
     if not _is_first(f"\0adfs-{os.getuid()}-{job}"):
-        time.sleep(2 * PAUSE)
+        time.sleep(2 * PAUSE)  # the caller ends the job next, which would cut off the message
         return
     sys.stderr.flush()
     with contextlib.suppress(OSError):  # stderr may be closed; the exit code remains

@@ -45,9 +45,9 @@ def load_mpi() -> Any:
     try:
         import mpi4py
     except ImportError:
-        raise ParameterError(
-            f"MPI needs the package mpi4py, which is not installed; {INSTALL}."
-        ) from None
+        text = f"MPI needs the package mpi4py, which is not installed; {INSTALL}."
+        raise ParameterError(text) from None
+    # MPI_Finalize waits for all ranks, and mpi4py would call it for one that failed alone.
     mpi4py.rc.initialize = mpi4py.rc.finalize = False
     try:
         from mpi4py import MPI
@@ -61,11 +61,7 @@ def load_mpi() -> Any:
 
 
 def start_mpi() -> Any:
-    """``mpi4py.MPI`` with MPI started and all ranks in one world.
-
-    All calls are to come from the main thread. We call ``MPI_Finalize`` ourselves: it waits for all
-    ranks, and mpi4py would call it at the end of a rank that failed alone.
-    """
+    """``mpi4py.MPI`` with MPI started and all ranks in one world; for the main thread only."""
     mpi = load_mpi()
     library = library_of(mpi)
     if not mpi.Is_initialized():
@@ -109,6 +105,5 @@ def _ending_with_parent() -> Iterator[None]:
 
 
 def _follow_parent(number: int) -> None:
-    """Request this signal for when our parent ends."""
     with contextlib.suppress(AttributeError, OSError):
         ctypes.CDLL(None).prctl(SET_PARENT_DEATH_SIGNAL, number, 0, 0, 0)

@@ -13,15 +13,18 @@ import time
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import nnls
 
+from adfs.algorithms.adfs import prepare
+from adfs.algorithms.base import MethodSetting
+from adfs.data.generators import two_gaussians
 from adfs.errors import ParameterError
+from adfs.graphs.topology import Topology
 from adfs.mpi import library
 from adfs.mpi.communicator import Communicator, yield_core
-from adfs.mpi.transport import MpiTransport
-
-Vector = NDArray[np.float64]
+from adfs.mpi.mpi_network import MpiTransport
+from adfs.network import Vector
+from adfs.problem.finite_sum import Problem
 
 SIZES = (28, 1_000, 10_000, 100_000)
 NUMBERS = 2_000_000  # of a measured problem: more than fit in a core's cache, as in a real run
@@ -32,10 +35,7 @@ BATCHES = 21
 
 
 def measure(world: Communicator) -> dict[str, Any]:
-    """All that ``adfs info --mpi`` shows; the same on every rank, all of which have to call.
-
-    A time is the median over ranks or pairs of ranks; the slowest pair is given beside it.
-    """
+    """All that ``adfs info --mpi`` shows; times are medians over ranks or pairs of ranks."""
     if world.size < 2:
         raise ParameterError(
             "adfs info --mpi measures messages between ranks, and there is only one; start it as "
@@ -61,7 +61,6 @@ def measure(world: Communicator) -> dict[str, Any]:
 
 
 def _measure_size(world: Communicator, n_features: int, compiled: bool) -> dict[str, Any]:
-    """One row of the table."""
     prox = float(np.median(world.gather(prox_seconds(n_features))))
     pairs = exchange_seconds(world, n_features, compiled)
     exchange, slowest = float(np.median(list(pairs.values()))), max(pairs, key=pairs.__getitem__)
@@ -77,12 +76,6 @@ def _measure_size(world: Communicator, n_features: int, compiled: bool) -> dict[
 
 def prox_seconds(n_features: int) -> float:
     """Seconds of one local update of Algorithm 1 at a dense logistic sample, all included."""
-    from adfs.algorithms.adfs import prepare
-    from adfs.algorithms.base import MethodSetting
-    from adfs.data.generators import two_gaussians
-    from adfs.graphs.topology import Topology
-    from adfs.problem.finite_sum import Problem
-
     n_samples = int(np.clip(NUMBERS // n_features, FEWEST_ROWS, MOST_ROWS))
     X, y = two_gaussians(n_samples, n_features)
     method = prepare(Problem([(X, y)], "logistic", 1.0, Topology.single()), MethodSetting())
@@ -122,8 +115,6 @@ def partner(rank: int, turn: int, size: int) -> int | None:
     --------
     >>> [[partner(rank, turn, 4) for rank in range(4)] for turn in range(3)]
     [[3, 2, 1, 0], [1, 0, 3, 2], [2, 3, 0, 1]]
-    >>> [partner(rank, 0, 3) for rank in range(3)]
-    [None, 2, 1]
     """
     last = size - 1 + size % 2  # the one that keeps its place; with an odd size, no rank
     alone = turn * (last + 1) // 2 % last  # 2 alone = turn, modulo last, which is odd

@@ -1,57 +1,45 @@
-"""Nodes on the ranks that mpiexec started: the methods of `adfs.network` between processes."""
+"""Nodes on the ranks that mpiexec started: the methods of `adfs.network` between processes.
+
+A carrier moves the messages of pairwise events: plain mpi4py as the readable reference, C calls
+from compiled code for speed. It serves a rank until its nodes are done, or for some time without a
+message, after which the engine checks the clock and signals. ``seconds`` were spent waiting;
+``waits`` are the begin and end of each wait, if recorded.
+"""
 
 from __future__ import annotations
 
 import itertools
+import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from adfs.agreement import attempt, gather_from_all, require_same
+from adfs.engine.execution import MOST_SPANS
+from adfs.engine.steppers import QueueStepper
 from adfs.errors import ParameterError
 from adfs.graphs.topology import Topology
-from adfs.kernels import node_sums as kernel
-from adfs.mpi.communicator import Communicator, open_world
-from adfs.mpi.transport import make_carrier
-from adfs.network import (
-    Answer,
-    Callback,
-    Matrix,
-    Network,
-    Numbers,
-    Vector,
-    leaves,
-    pair_up,
-    push,
-)
+from adfs.kernels import node_sums, rank_nodes
+from adfs.mpi import library
+from adfs.mpi.communicator import Communicator, open_world, yield_core
+from adfs.network import Answer, Callback, Matrix, Network, Numbers, Vector, leaves, pair_up, push
 
 GATHERED = 4_096  # numbers of all ranks together, up to which each rank receives all of them
 ROWS = 0  # tag of neighbours' rows
+POLLS = 2_000  # of a plain carrier without a message, before it returns
 
 
 class MpiNetwork(Network):
-    """A graph whose nodes are spread over ranks.
+    """A graph whose nodes are spread over ranks, each of which has at least one.
 
-    Parameters
-    ----------
-    world : Communicator
-        The ranks; its communicators carry sums, heartbeats and messages apart from each other.
-    topology : Topology
-    rank_of : array of shape (n_nodes,)
-        The rank of each node; every rank has one.
-    carrier : {"auto", "plain"}
-        Whether messages of pairwise events are sent by compiled code, where the platform allows it.
+    The communicators of ``world`` carry sums, heartbeats and messages apart from each other.
     """
 
-    engine = "mpi"
-
-    def __init__(
-        self, world: Communicator, topology: Topology, rank_of: Numbers, carrier: str = "auto"
-    ) -> None:
-        self.world, self._carrier = world, carrier
+    def __init__(self, world: Communicator, topology: Topology, rank_of: Numbers) -> None:
+        self.world = world
         self.clock = world.mpi.Wtime
-        super().__init__(topology, world.rank, rank_of, world)
+        super().__init__(topology, rank_of, world)
         self._all_nodes = [np.flatnonzero(rank_of == rank) for rank in range(self.size)]
         self._order = np.argsort(np.concatenate(self._all_nodes))
         blocks = [pair_up(leaves(nodes), topology.n_nodes)[1] for nodes in self._all_nodes]
@@ -77,8 +65,6 @@ class MpiNetwork(Network):
              self._row_of[np.unique(far[ranks == rank])])
             for rank in np.unique(ranks).tolist()
         ]  # fmt: skip
-
-    # Sums over all nodes.
 
     def _combined(
         self, width: int, blocks: list[Vector], values: Matrix
@@ -124,8 +110,6 @@ class MpiNetwork(Network):
         yield from _until(self.world.sums.Iallgatherv(own, [every, counts]))
         return every
 
-    # Callbacks of compiled code.
-
     def _callback_address(self) -> int:
         if self.is_whole:
             return 0
@@ -134,7 +118,7 @@ class MpiNetwork(Network):
 
     def _answer_kernel(self, kind: int, rows: Matrix) -> None:
         try:
-            if kind == kernel.SUM:
+            if kind == node_sums.SUM:
                 no_values = np.empty((len(self.nodes), 0))
                 answers = self._combined(rows.shape[1], list(rows), no_values)
                 rows[0] = self._awaited(answers).total
@@ -144,51 +128,39 @@ class MpiNetwork(Network):
             self.world.fail_with(error)
 
     def neighbours(self, rows: Matrix) -> None:
-        """Fill the rows of neighbours on other ranks."""
-        comm, requests, incoming = self.world.messages, [], []
-        for rank, _, theirs in self._links_to:
-            buffer = np.empty((len(theirs), rows.shape[1]))
-            incoming.append((theirs, buffer))
-            requests.append(comm.Irecv(buffer, rank, ROWS))
-        outgoing = [np.ascontiguousarray(rows[ours]) for _, ours, _ in self._links_to]
-        for (rank, _, _), piece in zip(self._links_to, outgoing, strict=True):
-            requests.append(comm.Isend(piece, rank, ROWS))
-            self.bytes_sent += piece.nbytes
-        self._wait_all(requests, "the rows of neighbours on other ranks")
-        for theirs, buffer in incoming:
-            rows[theirs] = buffer
+        messages = [
+            (rank, np.ascontiguousarray(rows[ours]), np.empty((len(theirs), rows.shape[1])))
+            for rank, ours, theirs in self._links_to
+        ]
+        self._swap(messages, ROWS, "the rows of neighbours on other ranks")
+        for (_, _, theirs), (_, _, incoming) in zip(self._links_to, messages, strict=True):
+            rows[theirs] = incoming
 
     def exchange(self, edge: int, outgoing: Vector) -> Vector:
-        """Swap a row with the far end of an edge."""
         k, l = self.topology.edges[edge].tolist()
         rank = int(self.rank_of[l] if self.rank_of[k] == self.rank else self.rank_of[k])
-        incoming, sent = np.empty_like(outgoing), np.ascontiguousarray(outgoing)
-        comm = self.world.messages
-        requests = [comm.Irecv(incoming, rank, 1 + edge), comm.Isend(sent, rank, 1 + edge)]
-        self.bytes_sent += sent.nbytes
-        self._wait_all(requests, f"a message over the edge between nodes {k} and {l}")
-        return incoming
+        message = (rank, np.ascontiguousarray(outgoing), np.empty_like(outgoing))
+        self._swap([message], 1 + edge, f"a message over the edge between nodes {k} and {l}")
+        return message[2]
 
-    def _wait_all(self, requests: list[Any], what: str) -> None:
-        test = self.world.mpi.Request.Testall
+    def _swap(self, messages: list[tuple[int, Matrix, Matrix]], tag: int, what: str) -> None:
+        """Send an array to each of these ranks, and receive one."""
+        comm, test = self.world.messages, self.world.mpi.Request.Testall
+        requests = [comm.Irecv(incoming, rank, tag) for rank, _, incoming in messages]
+        requests += [comm.Isend(outgoing, rank, tag) for rank, outgoing, _ in messages]
+        self.bytes_sent += sum(outgoing.nbytes for _, outgoing, _ in messages)
         self._await(lambda: bool(test(requests)), what)
 
-    # Heartbeats, messages of queues, and rows collected on the first rank.
-
     def begin_max(self, own: Numbers, largest: Numbers) -> Callable[[], bool]:
-        """Begin to compute the largest of each number over all ranks."""
         if self.is_whole:
             return super().begin_max(own, largest)
         request = self.world.beats.Iallreduce(own, largest, self.world.mpi.MAX)
         return lambda: bool(request.Test())
 
     def carrier(self, stepper: Any) -> Any:
-        """What moves the messages of a `QueueStepper`."""
-        world = self.world
-        return make_carrier(stepper, world.mpi, world.messages, self._carrier, self.keep_waits)
+        return make_carrier(stepper, self.world.mpi, self.world.messages, self.keep_waits)
 
     def collect(self, own: Matrix) -> Matrix:
-        """The rows of all nodes on rank 0; on the others, their own."""
         counts = [len(nodes) * own.shape[1] for nodes in self._all_nodes]
         whole = np.empty(sum(counts)) if self.rank == 0 else None
         into = None if whole is None else [whole, counts]
@@ -198,9 +170,109 @@ class MpiNetwork(Network):
 
 
 def _until(request: Any) -> Iterator[None]:
-    """None until a request is complete."""
     while not request.Test():
         yield None
+
+
+class MpiTransport:
+    """Buffers through mpi4py: receive, send, test."""
+
+    def __init__(self, mpi: Any, comm: Any) -> None:
+        self._mpi, self._comm = mpi, comm
+        self._requests: dict[int, list[Any]] = {}
+
+    def post(self, node: int, rank: int, edge: int, outgoing: Vector, incoming: Vector) -> None:
+        """Receive before sending, so that a large message has a buffer to go to."""
+        received = self._comm.Irecv(incoming, rank, edge)
+        self._requests[node] = [received, self._comm.Isend(outgoing, rank, edge)]
+
+    def done(self, node: int) -> bool:
+        """Whether both are complete."""
+        return bool(self._mpi.Request.Testall(self._requests[node]))
+
+
+class PlainCarrier:
+    """The reference: each message goes through Python."""
+
+    def __init__(self, rank: QueueStepper, transport: Any) -> None:
+        self._rank, self._transport = rank, transport
+        self.seconds = 0.0
+        self.waits = np.empty((0, 2))
+
+    def serve(self) -> bool:
+        """Serve until no node has moved for `POLLS` polls."""
+        idle = 0
+        while idle < POLLS:
+            moved = serve(self._rank, self._transport)
+            if self._rank.done:
+                return True
+            idle = 0 if moved else idle + 1
+            if idle:
+                started = time.perf_counter()
+                yield_core()
+                self.seconds += time.perf_counter() - started
+        return False
+
+
+class CompiledCarrier:
+    """The same in one compiled loop."""
+
+    def __init__(self, rank: QueueStepper, mpi: Any, comm: Any, keep_waits: bool = False) -> None:
+        from adfs.kernels import rank_messages  # needs MPI's symbols
+
+        self._rank, self._loop = rank, rank_messages
+        n, request = len(rank.problem.nodes), mpi._sizeof(mpi.Request)
+        self._port = rank_messages.Port(
+            np.uint64(mpi._handleof(comm)), np.uint64(mpi._handleof(mpi.DOUBLE)), rank.peer_of,
+            np.zeros(2 * n * request, np.uint8), np.zeros(2 * mpi._sizeof(mpi.Status), np.uint8),
+            np.zeros(1, np.int32), np.zeros(1),
+            np.empty((MOST_SPANS if keep_waits else 0, 2)), np.zeros(1, np.int64),
+        )  # fmt: skip
+
+    def serve(self) -> bool:
+        rank = self._rank
+        code = self._loop.run_until_idle(
+            rank.work, rank.problem.rows, rank.queue, rank.clocks, rank.mailbox, self._port
+        )  # fmt: skip
+        if code == self._loop.FAILED:
+            raise ConnectionError("could not send or receive a message: MPI reports a fault")
+        return bool(code == self._loop.FINISHED)
+
+    @property
+    def seconds(self) -> float:
+        return float(self._port.seconds[0])
+
+    @property
+    def waits(self) -> Matrix:
+        return self._port.waits[: self._port.n_waits[0]]
+
+
+def serve(rank: QueueStepper, transport: Any) -> int:
+    """Run a rank's nodes as far as possible, begin their exchanges, finish completed ones.
+
+    Returns how many nodes moved: none when all wait for other ranks, or are done.
+    """
+    moved, mailbox = rank.advance(), rank.mailbox
+    for node in np.flatnonzero(mailbox.status == rank_nodes.POST).tolist():
+        edge = int(rank.queue.which[rank.queue.head[node]])
+        side = 0 if rank.ends[edge, 0] == node else 1
+        outgoing, incoming = (mailbox.messages[2 * node + k] for k in (side, 1 - side))
+        transport.post(node, int(rank.peer_of[edge]), edge, outgoing, incoming)
+        mailbox.status[node] = rank_nodes.WAIT_REMOTE
+    for node in np.flatnonzero(mailbox.status == rank_nodes.WAIT_REMOTE).tolist():
+        if transport.done(node):
+            rank_nodes.finish_exchange(node, rank.work, rank.queue, rank.clocks, mailbox)
+            moved += 1
+    return moved
+
+
+def make_carrier(
+    rank: QueueStepper, mpi: Any, comm: Any, keep_waits: bool = False
+) -> CompiledCarrier | PlainCarrier:
+    """Compiled code where the platform allows it."""
+    if library.register_mpi_symbols(mpi):
+        return CompiledCarrier(rank, mpi, comm, keep_waits)
+    return PlainCarrier(rank, MpiTransport(mpi, comm))
 
 
 def connect(topology: Topology | None, n_own: int, nodes: Sequence[int] | None) -> Network:
@@ -226,12 +298,11 @@ def _placed(claims: list[list[int]], counts: list[int], graph: Topology) -> Numb
                 "each node, at least one, in ascending order of the nodes."
             )
         for node in own:
-            if not 0 <= node < graph.n_nodes or rank_of[node] >= 0:
-                where = "twice" if 0 <= node < graph.n_nodes else f"not in {graph.name}"
-                raise ParameterError(
-                    f"Node {node} of rank {rank} is {where}; every node of the graph is on one "
-                    "rank."
-                )
+            is_known = 0 <= node < graph.n_nodes
+            if not is_known or rank_of[node] >= 0:
+                where = "twice" if is_known else f"not in {graph.name}"
+                rule = "every node of the graph is on one rank."
+                raise ParameterError(f"Node {node} of rank {rank} is {where}; {rule}")
             rank_of[node] = rank
     if (rank_of < 0).any():
         raise ParameterError(

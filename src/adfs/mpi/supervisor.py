@@ -31,7 +31,6 @@ from adfs.mpi.launcher import end_job, print_failure, rank_by_environment
 LINK = "ADFS_SUPERVISED"  # "socket,launcher": the child's end of the socket, and a process
 FORWARDED = ("SIGTERM", "SIGINT", "SIGHUP", "SIGUSR1", "SIGUSR2")
 POLL = 0.25  # seconds between two checks of the child's state
-DEFAULT_TIMEOUT = 60.0
 MOST_NAMED = 8
 FAILED = 1
 
@@ -39,21 +38,6 @@ FAILED = 1
 @dataclass(frozen=True)
 class RankFacts:
     """What a rank has reported of itself; all of it may be missing when it dies early.
-
-    Attributes
-    ----------
-    rank : int or None
-    nodes : sequence of int
-        Its nodes.
-    peers : mapping of int to sequence of int
-        For each rank that waits for its messages, the nodes there that do. JSON turns the numbers
-        of ranks into texts.
-    timeout : float
-        Seconds that it may be stopped.
-    resumable : bool
-        Whether there are checkpoints to continue from.
-    finished : bool
-        Whether what follows is a normal end, with any exit code: no message is needed.
 
     Examples
     --------
@@ -65,10 +49,11 @@ ends; run it again, with --checkpoint DIR to be able to continue.
 
     rank: int | None = None
     nodes: Sequence[int] = ()
+    # Nodes of other ranks that wait for its messages, by rank; JSON turns ranks into texts.
     peers: Mapping[Any, Sequence[int]] = field(default_factory=dict)
-    timeout: float = DEFAULT_TIMEOUT
-    resumable: bool = False
-    finished: bool = False
+    timeout: float = 60.0  # seconds that it may be stopped
+    resumable: bool = False  # whether there are checkpoints to continue from
+    finished: bool = False  # whether a normal end follows, with any exit code
 
 
 def failure_message(facts: RankFacts, what: str) -> str:
@@ -112,10 +97,9 @@ def is_supervised() -> bool:
 def supervise(argv: Sequence[str]) -> int:
     """Run ``adfs`` with these arguments as a supervised child; returns the exit code.
 
-    The child's own code is returned when it has reported its normal end. When it was killed,
-    stopped for longer than its timeout, or ended without that report, one message on stderr names
-    the rank, its nodes, the ranks that wait for it and the way out, and the code is 1; a signal
-    that was meant for the job (`FORWARDED`) gives 128 + its number, as in a shell.
+    It is the child's own when it has reported its normal end. When it was killed, stopped for
+    longer than its timeout, or ended without that report, there is a message (`failure_message`)
+    and the code is 1; a signal that was meant for the job gives 128 + its number, as in a shell.
     """
     return Supervisor([sys.executable, "-m", "adfs", *argv], held=("SIGINT", "SIGTERM")).run()
 
@@ -123,13 +107,9 @@ def supervise(argv: Sequence[str]) -> int:
 class Supervisor:
     """One child process, from its start to the message about its end.
 
-    Parameters
-    ----------
-    command : sequence of str
-        What to run; it should open a `SupervisorLink` soon.
-    held : sequence of str
-        Signals that are blocked in the child until it unblocks them (`signal.pthread_sigmask`),
-        when it has handlers: while Python starts, they would cause a traceback.
+    ``command`` should open a `SupervisorLink` soon. Signals named in ``held`` are blocked in the
+    child until it has handlers (`signal.pthread_sigmask`): while Python starts, they would cause a
+    traceback.
 
     Examples
     --------
@@ -141,7 +121,7 @@ class Supervisor:
         self.command = list(command)
         self.facts = RankFacts()
         self._held = [getattr(signal, name) for name in held]
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: Any = None
         self._forwarded: list[int] = []
         self._pending: list[int] = []
         self._stopped: float | None = None  # seconds in the stopped state; None: it runs
@@ -151,11 +131,8 @@ class Supervisor:
     def run(self) -> int:
         """Start the child, wait, and return the exit code."""
         numbers = [getattr(signal, name) for name in FORWARDED]
-        previous = {
-            number: signal.signal(number, self._forward)
-            for number in numbers
-            if signal.getsignal(number) is not signal.SIG_IGN  # nohup
-        }
+        heard = [n for n in numbers if signal.getsignal(n) is not signal.SIG_IGN]  # not with nohup
+        previous = {number: signal.signal(number, self._forward) for number in heard}
         try:
             with self._start() as reports:
                 return self._wait(reports)
@@ -202,7 +179,10 @@ class Supervisor:
             now = time.monotonic()
             reason = self._reason_to_kill(now - last)
             if reason is not None:
-                return self._kill(reason)
+                with contextlib.suppress(ProcessLookupError):  # it may end by itself just now
+                    os.killpg(self._process.pid, signal.SIGKILL)  # with all that it has started
+                self._process.wait()
+                return self._fail(reason)
             last = now
         reports.settimeout(0.0)
         while self._read(reports):
@@ -210,7 +190,7 @@ class Supervisor:
         return self._exit_code(code)
 
     def _read(self, reports: socket.socket) -> bool:
-        """Read what the child reports; whether there was something."""
+        """Read what the child reports; False if there was nothing."""
         try:
             piece = reports.recv(1 << 16)
         except (TimeoutError, BlockingIOError):
@@ -225,7 +205,6 @@ class Supervisor:
 
         Stops are reported by ``waitpid`` itself, which every POSIX system has, unlike ``/proc``.
         """
-        assert self._process is not None
         options = os.WNOHANG | os.WUNTRACED | os.WCONTINUED
         while True:
             pid, status = os.waitpid(self._process.pid, options)
@@ -236,8 +215,8 @@ class Supervisor:
             elif os.WIFCONTINUED(status):
                 self._stopped = None
             else:
-                self._process.returncode = os.waitstatus_to_exitcode(status)
-                return self._process.returncode
+                self._process.returncode = code = os.waitstatus_to_exitcode(status)
+                return code
 
     def _reason_to_kill(self, elapsed: float) -> str | None:
         """Why the child should not be waited for any longer, if there is a reason.
@@ -254,14 +233,6 @@ class Supervisor:
             return None
         return f"was stopped (SIGSTOP) for more than {self.facts.timeout:g} s"
 
-    def _kill(self, reason: str) -> int:
-        """Kill the child and all processes that it has started."""
-        assert self._process is not None
-        with contextlib.suppress(ProcessLookupError):  # it may end by itself at this moment
-            os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
-        return self._fail(reason)
-
     def _exit_code(self, code: int) -> int:
         """The exit code for a child that ended with ``code``, after a message where one is due."""
         number = -code if code < 0 else code - 128
@@ -275,7 +246,6 @@ class Supervisor:
         return self._fail(f"was killed by {names.get(number, f'signal {number}')}")
 
     def _fail(self, what: str) -> int:
-        """Print what happened, and end the job."""
         print_failure(failure_message(self.facts, what), self._launcher)
         end_job(FAILED)
         return FAILED
@@ -286,10 +256,7 @@ class SupervisorLink:
 
     Leaving the context reports a normal end, unless an unexpected error is raised: the supervisor
     then names the rank that the traceback belongs to. A thread waits for the end of the supervisor;
-    then it prints the message in its place and ends this process, so that no rank runs on without a
-    launcher.
-
-    Without a supervisor (a single process, a test) nothing is reported.
+    then it prints the message in its place and ends this process: no rank runs without a launcher.
 
     Examples
     --------
@@ -324,9 +291,8 @@ class SupervisorLink:
         end_job(code)
 
     def _wait_for_end(self, supervisor: socket.socket) -> None:
-        """Wait for the end of a socket into which nothing is written: the supervisor has ended."""
         with contextlib.suppress(ConnectionError):
-            supervisor.recv(1)
+            supervisor.recv(1)  # nothing is ever written, so this is the supervisor's end
         what = "stopped: its supervisor (the process that mpiexec started) has ended"
         print_failure(failure_message(self.facts, what), self._launcher)
         if not self.facts.finished:  # else the launcher's descriptor may be another file by now
