@@ -4,8 +4,6 @@ Set-up goes in steps. A step is local work that may fail, then an agreement in w
 takes part, also one whose work failed; so no rank waits for one that has stopped.
 """
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import re

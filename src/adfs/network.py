@@ -5,8 +5,6 @@ between ranks; `connect` imports it for ``engine="mpi"``. Compiled code calls th
 through ``links`` (`adfs.kernels.node_sums`).
 """
 
-from __future__ import annotations
-
 import ctypes
 import functools
 import importlib

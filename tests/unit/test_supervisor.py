@@ -221,6 +221,15 @@ def test_a_rank_whose_supervisor_is_killed_says_so_and_leaves(job):
     assert is_gone(started.child)
 
 
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs Linux's prctl")
+def test_a_stopped_rank_does_not_outlive_its_supervisor(job):
+    started = job(SLEEP).ready()
+    os.kill(started.child, signal.SIGSTOP)
+    os.kill(started.supervisor, signal.SIGKILL)
+    assert "its supervisor (the process that mpiexec started) has ended" in started.end()[2]
+    assert is_gone(started.child)
+
+
 def test_a_rank_that_has_finished_still_reports_the_end_of_its_supervisor(job):
     started = job(f"link.report(finished=True); print('bye', flush=True); {SLEEP}").ready()
     assert started.process.stdout.readline() == "bye\n"

@@ -13,6 +13,7 @@ import time
 RANKS = ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "SLURM_PROCID")
 # The job's own SLURM_NTASKS is set in a batch script too, where one process was asked for.
 SIZES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS")
+SET_PARENT_DEATH_SIGNAL = 1  # of Linux's prctl
 PAUSE = 0.2  # seconds; without a pause one message in ten was lost
 
 
@@ -43,6 +44,14 @@ def end_job(code: int) -> None:
         with contextlib.suppress(OSError):  # the launcher may have ended, and the job with it
             os.write(int(descriptor), f"cmd=abort exitcode={code}\n".encode())
             time.sleep(PAUSE)  # it kills us meanwhile
+
+
+def signal_at_end_of_parent(number: int) -> None:
+    """Request a signal for when our parent ends, where the system supports that (Linux)."""
+    import ctypes
+
+    with contextlib.suppress(AttributeError, OSError):
+        ctypes.CDLL(None).prctl(SET_PARENT_DEATH_SIGNAL, number, 0, 0, 0)
 
 
 _names: dict[str, socket.socket] = {}  # that this process has taken; free when it ends

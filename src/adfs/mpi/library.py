@@ -9,10 +9,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from adfs.errors import ParameterError
-from adfs.mpi.launcher import size_by_environment
+from adfs.mpi.launcher import signal_at_end_of_parent, size_by_environment
 
 NAMES = ("MPI_Irecv", "MPI_Isend", "MPI_Testall", "MPI_Wtime")
-SET_PARENT_DEATH_SIGNAL = 1  # of Linux's prctl
 INSTALL = "pip install '.[mpi]' in the folder of adfs's source brings mpi4py and an MPI library"
 
 
@@ -95,15 +94,10 @@ def _ending_with_parent() -> Iterator[None]:
     before, no signal handler and no thread can run here, and we would wait forever.
     """
     parent = os.getppid()
-    _follow_parent(signal.SIGKILL)
+    signal_at_end_of_parent(signal.SIGKILL)
     if os.getppid() != parent:  # it ended before the request
         os._exit(1)
     try:
         yield
     finally:
-        _follow_parent(0)
-
-
-def _follow_parent(number: int) -> None:
-    with contextlib.suppress(AttributeError, OSError):
-        ctypes.CDLL(None).prctl(SET_PARENT_DEATH_SIGNAL, number, 0, 0, 0)
+        signal_at_end_of_parent(signal.SIGCONT)  # as `SupervisorLink` wants it

@@ -6,8 +6,6 @@ message, after which the engine checks the clock and signals. ``seconds`` were s
 ``waits`` are the begin and end of each wait, if recorded.
 """
 
-from __future__ import annotations
-
 import itertools
 import time
 from collections.abc import Callable, Iterator, Sequence

@@ -3,8 +3,6 @@
 Without MPI there is no world. `adfs.Problem.from_files` and the command line share this.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

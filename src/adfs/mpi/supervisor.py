@@ -26,7 +26,7 @@ from types import FrameType
 from typing import Any
 
 from adfs.errors import AdfsError
-from adfs.mpi.launcher import end_job, print_failure, rank_by_environment
+from adfs.mpi import launcher
 
 LINK = "ADFS_SUPERVISED"  # "socket,launcher": the child's end of the socket, and a process
 FORWARDED = ("SIGTERM", "SIGINT", "SIGHUP", "SIGUSR1", "SIGUSR2")
@@ -71,7 +71,7 @@ def failure_message(facts: RankFacts, what: str) -> str:
 
 def rank_name(facts: RankFacts) -> str:
     """``rank 1 (nodes 2-3)``, as far as it is known."""
-    rank = rank_by_environment() if facts.rank is None else facts.rank
+    rank = launcher.rank_by_environment() if facts.rank is None else facts.rank
     name = "the process" if rank is None else f"rank {rank}"
     return f"{name} ({_node_names(facts.nodes)})" if facts.nodes else name
 
@@ -190,10 +190,12 @@ class Supervisor:
         return self._exit_code(code)
 
     def _read(self, reports: socket.socket) -> bool:
-        """Read what the child reports; False if there was nothing."""
+        """Read what the child reports; False once there will be no more."""
         try:
             piece = reports.recv(1 << 16)
-        except (TimeoutError, BlockingIOError):
+        except TimeoutError:
+            return True
+        except BlockingIOError:  # it has ended, but a process that it has started has not
             return False
         *lines, self._unread = (self._unread + piece).split(b"\n")
         for line in lines:
@@ -224,7 +226,7 @@ class Supervisor:
         A poll counts for no more than the usual pause: where the whole job was suspended, this
         process was stopped as well, and that is not the child's fault.
         """
-        if rank_by_environment() is not None and os.getppid() != self._launcher:
+        if launcher.rank_by_environment() is not None and os.getppid() != self._launcher:
             return "stopped: mpiexec has ended"
         if self._stopped is None:
             return None
@@ -246,8 +248,8 @@ class Supervisor:
         return self._fail(f"was killed by {names.get(number, f'signal {number}')}")
 
     def _fail(self, what: str) -> int:
-        print_failure(failure_message(self.facts, what), self._launcher)
-        end_job(FAILED)
+        launcher.print_failure(failure_message(self.facts, what), self._launcher)
+        launcher.end_job(FAILED)
         return FAILED
 
 
@@ -275,6 +277,7 @@ class SupervisorLink:
             descriptor, self._launcher = map(int, found.split(","))
             self._socket = socket.socket(fileno=descriptor)
             self._socket.set_inheritable(False)
+            launcher.signal_at_end_of_parent(signal.SIGCONT)  # if stopped, we have to notice it too
             threading.Thread(target=self._wait_for_end, args=(self._socket,), daemon=True).start()
 
     def report(self, **changes: Any) -> None:
@@ -287,16 +290,16 @@ class SupervisorLink:
     def fail(self, text: str, code: int) -> None:
         """A last message on stderr, unless another rank of this host has one; ends the job."""
         self.report(finished=True)
-        print_failure(text, self._launcher)
-        end_job(code)
+        launcher.print_failure(text, self._launcher)
+        launcher.end_job(code)
 
     def _wait_for_end(self, supervisor: socket.socket) -> None:
         with contextlib.suppress(ConnectionError):
             supervisor.recv(1)  # nothing is ever written, so this is the supervisor's end
         what = "stopped: its supervisor (the process that mpiexec started) has ended"
-        print_failure(failure_message(self.facts, what), self._launcher)
+        launcher.print_failure(failure_message(self.facts, what), self._launcher)
         if not self.facts.finished:  # else the launcher's descriptor may be another file by now
-            end_job(FAILED)
+            launcher.end_job(FAILED)
         os._exit(FAILED)
 
     def __enter__(self) -> "SupervisorLink":
