@@ -45,12 +45,12 @@ def run_all(path, told):
     """What a rank does: every run in turn, on rows that are in memory."""
     import adfs
     from adfs.data.files import load_data
-    from adfs.mpi.node_mapping import map_nodes
-    from adfs.mpi.session import open_world
+    from adfs.mpi.communicator import open_world
+    from adfs.mpi.problem_loading import map_nodes
 
     world, n = open_world(), told["n_nodes"]
     topology = adfs.Topology.parse("grid", n_nodes=n)
-    rank_of = map_nodes(topology, world.size).rank_of
+    rank_of = map_nodes(topology, world.size)
     nodes = np.flatnonzero(rank_of == world.rank).tolist()
     shards = adfs.partition(*load_data(path), n)
     own = [(shards[node].X, shards[node].y) for node in nodes]

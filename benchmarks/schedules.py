@@ -44,7 +44,7 @@ class FirstNodes(Network):
     is_whole = False
 
     def __init__(self, topology):
-        super().__init__(topology, 0, (np.arange(topology.n_nodes) >= OWN).astype(np.int64))
+        super().__init__(topology, (np.arange(topology.n_nodes) >= OWN).astype(np.int64))
 
 
 def schedule(source, network, start, stop):

@@ -4,10 +4,8 @@ Set-up goes in steps. A step is local work that may fail, then an agreement in w
 takes part, also one whose work failed; so no rank waits for one that has stopped.
 """
 
-from __future__ import annotations
-
+import contextlib
 import importlib
-import math
 import re
 import sys
 from collections.abc import Callable, Mapping
@@ -16,65 +14,42 @@ from typing import Any, NoReturn, TypeVar
 import numpy as np
 
 import adfs
-from adfs.errors import (
-    FAILURES,
-    AdfsError,
-    AllRanksRaise,
-    CheckpointError,
-    DataError,
-    GraphError,
-    ParameterError,
-)
+from adfs import errors
+from adfs.errors import FAILURES, AllRanksRaise, ParameterError
 from adfs.graphs.topology import Topology
 from adfs.kernels import loss_functions
 from adfs.storage import digest
 from adfs.threads import one_blas_thread
 
 T = TypeVar("T")
+Kinds = tuple[type[Exception], ...]
 
 LEAVING = "leaves"  # sent by a rank that ends its program
+# Errors that can be made from a text, by name.
 KINDS: dict[str, type[Exception]] = {
     kind.__name__: kind
-    for kind in (
-        DataError, GraphError, ParameterError, AdfsError, CheckpointError, ValueError, TypeError,
-        MemoryError, OSError, RuntimeError,
-    )
-}  # fmt: skip
+    for kind in (*vars(errors).values(), ValueError, TypeError, MemoryError, OSError, RuntimeError)
+    if isinstance(kind, type) and issubclass(kind, Exception)
+}
 
 
 class Peers:
-    """All ranks of a job, this one included; this class is a process without others.
+    """All ranks of a job, this one included; this class is a process without others."""
 
-    Attributes
-    ----------
-    rank, size : int
-    timeout : float or None
-        Seconds without a sign of another rank after which the job ends; None while ranks read
-        their data.
-
-    Examples
-    --------
-    >>> Peers().gather("hello")
-    ['hello']
-    """
-
-    rank = 0
-    size = 1
+    rank, size = 0, 1
+    # Seconds without a sign of another rank after which the job ends; None while ranks read data.
     timeout: float | None = None
 
     def gather(self, item: Any) -> list[Any]:
         """The items of all ranks, rank 0 first; all ranks call it in the same sequence.
 
-        An item is a value that JSON can hold, or a one-dimensional NumPy array whose length may
-        differ from rank to rank.
+        An item is a value that JSON can hold, with NumPy arrays in it, which keep their bits and
+        may differ in size from rank to rank.
         """
         return [item]
 
     def wait(
-        self,
-        there: Callable[[], bool],
-        what: Callable[[], str],
-        progress: Callable[[], int] = lambda: 0,
+        self, there: Callable[[], bool], what: Callable[[], str], progress: Callable[[], int] = int
     ) -> None:
         """Poll until ``there``: the only place where a process waits for others.
 
@@ -98,40 +73,21 @@ def agree(peers: Peers, error: Exception | None, name_rank: bool = False) -> Non
     The error with the smallest ``order`` is raised, that of the lowest rank among equals; on the
     other ranks one of the same kind and text. Its cause is `AllRanksRaise`.
 
-    Parameters
-    ----------
-    peers : Peers
-    error : Exception or None
-        Of this rank.
-    name_rank : bool
-        Put the number of the rank before the text, unless all ranks have the same error.
-
-    Examples
-    --------
-    >>> agree(Alone(), None)
-    >>> agree(Alone(), DataError("part-3.txt is empty; add a row."))
-    Traceback (most recent call last):
-        ...
-    adfs.errors.DataError: part-3.txt is empty; add a row.
+    ``name_rank`` puts the number of the rank before the text, unless all have the same error.
     """
-    if peers.size == 1:
-        if error is not None:
-            raise error
-        return
-    errors = gather_from_all(peers, None if error is None else _encoded(error))
-    failed = [(each["order"], rank) for rank, each in enumerate(errors) if each is not None]
+    if peers.size == 1 and error is not None:
+        raise error
+    found = gather_from_all(peers, None if error is None else _encoded(error))
+    failed = [(each["order"], rank) for rank, each in enumerate(found) if each is not None]
     if not failed:
         return
     first = min(failed)[1]
-    found, cause = errors[first], AllRanksRaise(first, first == peers.rank)
-    if name_rank and any(each != found for each in errors):
-        raise _decoded({**found, "text": f"rank {first}: {found['text']}"}) from cause
-    raise (error if first == peers.rank and error else _decoded(found)) from cause
-
-
-def refuse_together(peers: Peers, error: Exception) -> NoReturn:
-    """Raise an error that every rank has found from the same facts; rank 0 is to print it."""
-    raise error from AllRanksRaise(0, peers.rank == 0)
+    told, cause = found[first], AllRanksRaise(first, first == peers.rank)
+    if name_rank and any(each != told for each in found):
+        raise KINDS[told["kind"]](f"rank {first}: {told['text']}") from cause
+    if first == peers.rank and error is not None:
+        raise error from cause
+    raise KINDS[told["kind"]](*told["arguments"]) from cause
 
 
 def gather_from_all(peers: Peers, item: Any) -> list[Any]:
@@ -145,18 +101,9 @@ def gather_from_all(peers: Peers, item: Any) -> list[Any]:
 
 
 def attempt(
-    peers: Peers,
-    work: Callable[[], T],
-    catching: tuple[type[Exception], ...] = FAILURES,
-    name_rank: bool = False,
+    peers: Peers, work: Callable[[], T], catching: Kinds = FAILURES, name_rank: bool = False
 ) -> T:
-    """The result of local work, once it has succeeded on every rank; see `agree`.
-
-    Examples
-    --------
-    >>> attempt(Alone(), lambda: 6 * 7)
-    42
-    """
+    """The result of local work, once it has succeeded on every rank; see `agree`."""
     result, error = None, None
     try:
         result = work()
@@ -169,29 +116,22 @@ def attempt(
 def _encoded(error: Exception) -> dict[str, Any]:
     """An error as plain values: the nearest of its types that can be made from a text."""
     kinds = (kind.__name__ for kind in type(error).__mro__)
-    found: dict[str, Any] = {
+    arguments: list[Any] = [str(error)]
+    if isinstance(error, OSError) and error.errno is not None:
+        filename = None if error.filename is None else str(error.filename)
+        arguments = [error.errno, error.strerror, filename]
+    return {
         "kind": next((name for name in kinds if name in KINDS), "RuntimeError"),
         "text": str(error),
+        "arguments": arguments,
         "order": int(getattr(error, "order", 0)),
     }
-    if isinstance(error, OSError):
-        filename = None if error.filename is None else str(error.filename)
-        found["system"] = [error.errno, error.strerror, filename]
-    return found
-
-
-def _decoded(found: dict[str, Any]) -> Exception:
-    """The error of another rank."""
-    if found["kind"] == "OSError" and found["text"].startswith("[Errno"):
-        return OSError(*found["system"])
-    return KINDS[found["kind"]](found["text"])
 
 
 PACKAGES = ("numpy", "scipy", "numba", "llvmlite", "mpi4py")
 WAY_OUT = "give all ranks the same."
 MOST_RANKS = 8  # named in a message
 LONGEST = 80  # letters of a value in a message
-EXACT = 1e15  # up to here a whole number is written without an exponent
 
 
 def require_same(
@@ -199,20 +139,8 @@ def require_same(
 ) -> None:
     """Refuse values that are not the same on every rank; all ranks call it, and all raise.
 
-    Parameters
-    ----------
-    peers : Peers
-        A `Communicator`, a `Network`, or ranks of a test.
-    values : mapping of str to object
-        By the names that the user gave them under.
-    way_out : str
-        The end of the message.
-    rule : str
-        Its beginning, where the names alone do not say why they have to be the same.
-
-    Examples
-    --------
-    >>> require_same(Alone(), {"seed": 0})
+    ``values`` have the names that the user gave them under. ``way_out`` is the end of the message,
+    ``rule`` its beginning, where the names alone do not say why they have to be the same.
     """
     if peers.size == 1:
         return
@@ -228,7 +156,8 @@ def require_same(
         rank = next((rank for rank, text in enumerate(texts) if text != texts[0]), 0)
         if rank:
             text = f"{name} is {texts[0]} on rank 0 and {texts[rank]} on rank {rank}; {way_out}"
-            refuse_together(peers, ParameterError(f"{rule}: {text}" if rule else text))
+            error = ParameterError(f"{rule}: {text}" if rule else text)
+            raise error from AllRanksRaise(0, peers.rank == 0)
 
 
 def as_text(value: Any) -> str:
@@ -249,58 +178,40 @@ def as_text(value: Any) -> str:
         value = dict(sorted(value.items(), key=repr))
     if isinstance(value, np.generic | np.ndarray):
         value = value.item()
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return _number(value)
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
     text = value if isinstance(value, str) else re.sub(r" at 0x[0-9a-f]+", "", repr(value))
-    if len(text) <= LONGEST:
-        return text
-    return f"{text[:LONGEST]}... ({digest(text)[:8]})"
-
-
-def _number(value: float) -> str:
-    """An int and a float of the same value have the same text."""
-    if isinstance(value, int) and (abs(value) > 2**1000 or float(value) != value):
-        return repr(value)
-    number = float(value)
-    whole = math.isfinite(number) and number == int(number) and abs(number) < EXACT
-    return str(int(number)) if whole else repr(number)
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}... ({digest(text)[:8]})"
 
 
 def _digest(array: Any) -> str:
     return digest(np.ascontiguousarray(array).tobytes())[:8]
 
 
-def require_same_versions(peers: Peers) -> None:
-    """Refuse ranks whose software is not that of rank 0."""
-    way_out = "install the same versions on all hosts."
-    require_same(peers, versions(), way_out, "All ranks need the same software")
-
-
-def require_same_rounding(peers: Peers) -> None:
-    """Refuse ranks that would not compute the bits of rank 0; takes some milliseconds."""
+def require_same_software(peers: Peers) -> None:
+    """Refuse ranks with other versions than rank 0, or that would not compute its bits."""
     if peers.size == 1:
         return
+    way_out = "install the same versions on all hosts."
+    require_same(peers, versions(), way_out, "All ranks need the same software")
     found = gather_from_all(peers, rounding())
     others = [str(rank) for rank, each in enumerate(found) if each != found[0]]
     if others:
-        more = ", ..." if len(others) > MOST_RANKS else ""
-        ranks = ", ".join(others[:MOST_RANKS]) + more
+        ranks = ", ".join(others[:MOST_RANKS] + ["..."] * (len(others) > MOST_RANKS))
         who = f"rank {ranks} differs" if len(others) == 1 else f"ranks {ranks} differ"
-        text = (
+        raise ParameterError(
             f"The same numbers must give the same results on all ranks, but {who} from rank 0 in "
             "the last digits; run all ranks on one type of CPU with the same libraries."
-        )
-        refuse_together(peers, ParameterError(text))
+        ) from AllRanksRaise(0, peers.rank == 0)
 
 
 def versions() -> dict[str, str]:
     """Versions of the software that the results depend on."""
     found = {"adfs": adfs.__version__, "Python": "{}.{}".format(*sys.version_info)}
     for name in PACKAGES:
-        try:
+        found[name] = "not installed"
+        with contextlib.suppress(ImportError):
             found[name] = str(importlib.import_module(name).__version__)
-        except ImportError:
-            found[name] = "not installed"
     return found
 
 
@@ -310,12 +221,13 @@ def rounding() -> str:
     Compiled kernels call the exp, log and log1p of the C library, which has variants for several
     processors, and so has BLAS.
     """
-    points = np.linspace(-9.0, 9.0, 64)
-    values = [loss_functions.value(loss_functions.LOGISTIC, s, 1.0) for s in points.tolist()]
-    slopes = [loss_functions.sigmoid(s) for s in points.tolist()]
-    conjugates = [loss_functions.conjugate(loss_functions.LOGISTIC, 1.0, -c) for c in slopes]
+    numbers = []
+    for s in np.linspace(-9.0, 9.0, 64).tolist():
+        slope = loss_functions.sigmoid(s)
+        conjugate = loss_functions.conjugate(loss_functions.LOGISTIC, 1.0, -slope)
+        numbers += [loss_functions.value(loss_functions.LOGISTIC, s, 1.0), slope, conjugate]
     with one_blas_thread():
-        matrix = np.vander(points / 9.0, 24)
+        matrix = np.vander(np.linspace(-1.0, 1.0, 64), 24)
         square = matrix.T @ matrix
-        eigenvalues = np.linalg.eigvalsh(square)
-    return _digest(np.concatenate([values, slopes, conjugates, square.ravel(), eigenvalues]))
+        numbers += [*square.ravel(), *np.linalg.eigvalsh(square)]
+    return _digest(numbers)

@@ -22,7 +22,7 @@ from adfs.kernels.compiled import counts
 from adfs.kernels.event_loop import run_events
 from adfs.kernels.exchange_timing import time_exchanges
 from adfs.mpi.library import load_mpi, register_mpi_symbols
-from adfs.mpi.transport import PlainCarrier, make_carrier
+from adfs.mpi.mpi_network import PlainCarrier, make_carrier
 from adfs.network import Network
 from adfs.problem.finite_sum import Problem
 from adfs.schedule.schedule import Schedule

@@ -1,22 +1,14 @@
 """Communication between nodes: the only access that a node has to the data of another node.
 
-A `Network` holds which nodes are in this process. All else goes through its methods:
-
-- ``sum_rows`` adds one row per node over all nodes, and every process gets the result;
-- ``neighbours`` brings the rows of neighbouring nodes (one round of gossip);
-- ``exchange`` swaps one row with the other end of an edge;
-- ``gather`` and ``facts`` collect values of all processes or nodes at set-up.
-
-This class has all nodes in one process. `adfs.mpi.mpi_network.MpiNetwork` has the same methods
+`Network` has all nodes in one process. `adfs.mpi.mpi_network.MpiNetwork` has the same methods
 between ranks; `connect` imports it for ``engine="mpi"``. Compiled code calls the same methods
 through ``links`` (`adfs.kernels.node_sums`).
 """
 
-from __future__ import annotations
-
 import ctypes
 import functools
 import importlib
+import math
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -64,77 +56,57 @@ class Answer(NamedTuple):
 
 
 Steps = Generator[Ask, Answer, T]  # work that needs sums: yields requests, receives answers
+Block = tuple[int, int]  # nodes of a block of the tree: the first, and the one after the last
 
 
-class Block(NamedTuple):
-    """The nodes from ``number * 2**level`` up to the next block's, as far as they exist."""
+def pair_up(blocks: Iterable[Block], n_nodes: int) -> tuple[list[int], list[Block]]:
+    """How to add rows along the fixed binary tree over node numbers (`adfs.kernels.node_sums`).
 
-    level: int
-    number: int
-
-
-class TreeSum:
-    """Adds rows along the fixed binary tree over node numbers, in node order.
+    Rows of ``blocks`` are put on a stack in node order. Returns how many additions follow each of
+    them, and the blocks that remain: those whose siblings are not among ``blocks``.
 
     Examples
     --------
-    >>> tree = TreeSum(3)
-    >>> for node in range(3):
-    ...     _ = tree.add(Block(0, node), np.array([10.0**node]))
-    >>> tree.blocks, tree.rows
-    ([Block(level=2, number=0)], [array([111.])])
+    >>> pair_up([(0, 1), (1, 2), (2, 3)], n_nodes=3)
+    ([0, 1, 1], [(0, 3)])
+    >>> pair_up([(1, 2), (2, 3), (3, 4)], n_nodes=4)
+    ([0, 0, 1], [(1, 2), (2, 4)])
     """
+    merges: list[int] = []
+    stack: list[Block] = []
+    for block in blocks:
+        stack.append(block)
+        merges.append(0)
+        while len(stack) > 1 and _are_siblings(stack[-2], stack[-1], n_nodes):
+            stack[-2:] = [(stack[-2][0], stack[-1][1])]
+            merges[-1] += 1
+    return merges, stack
 
-    def __init__(self, n_nodes: int) -> None:
-        self._n_nodes = n_nodes
-        self.blocks: list[Block] = []
-        self.rows: list[Vector] = []
 
-    def add(self, block: Block, row: Vector | None = None) -> int:
-        """Put a block on the stack and add complete pairs; returns the number of additions."""
-        self.blocks.append(self._raised(block))
-        if row is not None:
-            self.rows.append(row)
-        additions = 0
-        while len(self.blocks) > 1 and self._are_siblings(*self.blocks[-2:]):
-            left = self.blocks[-2]
-            self.blocks[-2:] = [self._raised(Block(left.level + 1, left.number // 2))]
-            if row is not None:
-                self.rows[-2:] = [self.rows[-2] + self.rows[-1]]
-            additions += 1
-        return additions
+def leaves(nodes: Numbers) -> Iterable[Block]:
+    return zip(nodes.tolist(), (nodes + 1).tolist(), strict=True)
 
-    def _raised(self, block: Block) -> Block:
-        """The largest block that holds the same nodes: to its right there are none."""
-        level, number = block
-        while number > 0 and number % 2 == 0 and (number + 1) << level >= self._n_nodes:
-            level, number = level + 1, number // 2
-        return Block(level, number)
 
-    def _are_siblings(self, left: Block, right: Block) -> bool:
-        return (
-            left.level == right.level and left.number + 1 == right.number and right.number % 2 == 1
-        )
+def _are_siblings(left: Block, right: Block, n_nodes: int) -> bool:
+    first, middle = left
+    size = middle - first  # a left block is full, so this is a power of two
+    return first % (2 * size) == 0 and right == (middle, min(middle + size, n_nodes))
+
+
+def push(stack: list[Vector], row: Vector, additions: int) -> None:
+    """Put a row on the stack, then add the two on top as often as `pair_up` says."""
+    stack.append(row)
+    for _ in range(additions):
+        stack[-2:] = [stack[-2] + stack[-1]]
 
 
 class Network:
     """A graph whose nodes are all in this process; the base of those with nodes elsewhere.
 
-    Attributes
-    ----------
-    topology : Topology
-    rank, size : int
-        The number of this process, and how many there are.
-    rank_of : array of shape (n_nodes,)
-        The process of each node.
-    nodes : array
-        Nodes of this process, ascending. Their local numbers are 0, 1, ...
-    here : array of shape (n_nodes,)
-        The local number of each node, -1 where it is elsewhere.
-    ends : array of shape (n_edges, 2)
-        Local numbers of both ends of each edge, -1 where an end is elsewhere.
-    peers : Peers
-        The processes.
+    ``rank`` is the number of this process of ``size``, and ``rank_of[i]`` that of node ``i``.
+    ``nodes`` are those of this process, ascending, with the local numbers 0, 1, ...; ``here`` has
+    the local number of each node, -1 where it is elsewhere, and ``ends`` those of both ends of each
+    edge. ``beyond`` are the nodes elsewhere that have a neighbour here.
 
     Examples
     --------
@@ -143,55 +115,42 @@ class Network:
     array([1., 1., 1., 1.])
     """
 
-    engine = "local"
     keep_waits = False  # whether to record when this process waited
     waited = 0.0  # seconds of waiting inside rounds
     bytes_sent = 0
     clock = staticmethod(time.perf_counter)
 
     def __init__(
-        self,
-        topology: Topology,
-        rank: int = 0,
-        rank_of: Numbers | None = None,
-        peers: Peers | None = None,
+        self, topology: Topology, rank_of: Numbers | None = None, peers: Peers | None = None
     ) -> None:
         n = topology.n_nodes
-        self.topology, self.rank = topology, rank
-        self.peers = Peers() if peers is None else peers
+        self.topology, self.peers = topology, Peers() if peers is None else peers
+        self.rank = rank = self.peers.rank
         self.rank_of = np.zeros(n, np.int64) if rank_of is None else rank_of
         self.size = int(self.rank_of.max()) + 1
         self.nodes: Numbers = np.flatnonzero(self.rank_of == rank)
         self.here: Numbers = np.full(n, -1, np.int64)
         self.here[self.nodes] = np.arange(len(self.nodes))
         self.ends = self.here[topology.edges].astype(np.int32).reshape(-1, 2)
-        self.beyond = self._neighbours_elsewhere()
+        leaving = (self.ends >= 0).sum(axis=1) == 1
+        far = topology.edges[leaving][self.ends[leaving] < 0]
+        self.beyond: Numbers = np.unique(far).astype(np.int64)
         self._row_of = self.here.copy()
         self._row_of[self.beyond] = len(self.nodes) + np.arange(len(self.beyond))
-
-    def _neighbours_elsewhere(self) -> Numbers:
-        """Nodes of other processes that have a neighbour here, ascending."""
-        ends = self.topology.edges
-        cut = (self.ends >= 0).sum(axis=1) == 1
-        far: Numbers = np.unique(np.where(self.ends[cut] < 0, ends[cut], -1))
-        return far[far >= 0].astype(np.int64)
 
     @functools.cached_property
     def links(self) -> kernel.Links:
         """The same for compiled code."""
-        tree = TreeSum(self.topology.n_nodes)
-        merges = [tree.add(Block(0, node)) for node in self.nodes.tolist()]
         starts, neighbours, _ = self.topology.incidence
-        edges = self.topology.edges
-        if not self.is_whole:
-            own = [self._row_of[neighbours[starts[i] : starts[i + 1]]] for i in self.nodes]
-            counts = np.diff(starts)[self.nodes]
-            starts = np.concatenate([[0], np.cumsum(counts)]).astype(starts.dtype)
-            neighbours = np.concatenate([*own, np.empty(0, np.int64)]).astype(neighbours.dtype)
-            edges = self._row_of[edges[(self.ends >= 0).any(axis=1)]].astype(edges.dtype)
+        degrees = np.diff(starts)
+        own = neighbours[np.repeat(self.here >= 0, degrees)]
+        edges = self.topology.edges[(self.ends >= 0).any(axis=1)]
+        merges, _ = pair_up(leaves(self.nodes), self.topology.n_nodes)
         return kernel.Links(
-            self._callback_address(), np.array(merges, dtype=np.int64), edges, starts, neighbours
-        )
+            self._callback_address(), np.array(merges, np.int64),
+            self._row_of[edges].astype(edges.dtype),
+            np.append(0, np.cumsum(degrees[self.nodes])), self._row_of[own].astype(own.dtype),
+        )  # fmt: skip
 
     def _callback_address(self) -> int:
         """The function by which compiled code gets other processes' numbers; 0 if not needed."""
@@ -202,27 +161,23 @@ class Network:
         """Rows of a matrix that `neighbours` fills: own nodes, then neighbours elsewhere."""
         return len(self.nodes) + len(self.beyond)
 
-    @functools.cached_property
+    @property
     def n_levels(self) -> int:
         """Rows that a stack of `adfs.kernels.node_sums` needs."""
-        deepest = depth = 0
-        for merges in self.links.merges.tolist():
-            deepest, depth = max(deepest, depth + 1), depth + 1 - merges
-        return max(deepest, depth)
+        merges = self.links.merges
+        return int((np.cumsum(1 - merges) + merges).max())
 
     @property
     def is_whole(self) -> bool:
         """Whether all nodes are in this process."""
         return self.size == 1
 
-    # Set-up.
-
     def gather(self, item: Any) -> list[Any]:
-        """The items of all processes, in the order of their numbers; all have to call it."""
+        """For set-up: the items of all processes in order; all have to call it."""
         return self.peers.gather(item)
 
     def facts(self, own: NDArray[Any]) -> NDArray[Any]:
-        """One entry (or row) per node of the graph, from those of each process's own nodes."""
+        """For set-up: one entry (or row) per node of the graph, from those of the nodes here."""
         if self.is_whole:
             return own
         whole = np.empty((len(self.here), *own.shape[1:]), own.dtype)
@@ -231,32 +186,27 @@ class Network:
             whole[nodes] = part.reshape(len(nodes), *own.shape[1:])
         return whole
 
-    # Runs.
-
     def answers(self, ask: Ask) -> Iterator[Answer | None]:
         """Yields None while a request is under way, then its answer."""
-        tree = TreeSum(self.topology.n_nodes)
+        blocks: list[Vector] = []
         values = []
-        for node, part in zip(self.nodes.tolist(), ask.parts, strict=True):
+        for part, additions in zip(ask.parts, self.links.merges, strict=True):
             values.append(part.values)
-            if ask.width:
-                tree.add(Block(0, node), part.row)
+            push(blocks, part.row, additions)
         own = np.array(values, dtype=np.float64).reshape(len(self.nodes), ask.n_values)
-        yield from self._combined(ask.width, tree.rows, own)
+        yield from self._combined(ask.width, blocks, own)
 
     def _combined(
         self, width: int, blocks: list[Vector], values: Matrix
     ) -> Iterator[Answer | None]:
         """The answer from this process's blocks of the tree and its nodes' numbers."""
-        total = np.zeros(0) if not width else blocks[0]
-        yield Answer(total.copy() if len(self.nodes) == 1 else total, values)
+        yield Answer(blocks[0].copy() if len(self.nodes) == 1 else blocks[0], values)
 
     def ask(self, ask: Ask) -> Answer:
-        """Wait for the answer to a request."""
         return self._awaited(self.answers(ask))
 
-    def _awaited(self, answers: Iterator[Answer | None]) -> Answer:
-        found = Poll(answers)
+    def _awaited(self, polls: Iterator[T | None]) -> T:
+        found = Poll(polls)
         self._await(found.done, "the other ranks' part of a sum")
         return found.result
 
@@ -269,13 +219,7 @@ class Network:
 
     def run(self, steps: Steps[T]) -> T:
         """The result of work that needs sums; waits for each."""
-        try:
-            ask = next(steps)
-            while True:
-                ask = steps.send(self.ask(ask))
-        except StopIteration as end:
-            result: T = end.value
-            return result
+        return self._awaited(self.polls(steps))
 
     def polls(self, steps: Steps[T]) -> Iterator[T | None]:
         """Yields None while work that needs sums is under way, then its result."""
@@ -292,11 +236,6 @@ class Network:
     def sum_rows(self, rows: Iterable[Vector], width: int) -> Vector:
         """Sum over all nodes of one row per node; ``rows`` are those of the nodes here."""
         return self.ask(Ask(width, 0, (Part(row, ()) for row in rows))).total
-
-    def sum_values(self, values: Sequence[float]) -> float:
-        """Sum over all nodes of one number per node."""
-        own = (np.array([float(value)]) for value in values)
-        return float(self.sum_rows(own, 1)[0])
 
     def neighbours(self, rows: Matrix) -> None:
         """Fill the rows of neighbours elsewhere, which follow the rows of the nodes here."""
@@ -315,28 +254,23 @@ class Network:
         return own
 
     def carrier(self, stepper: Any) -> Any:
-        """What moves the messages of a `QueueStepper`."""
-        raise AssertionError("one process needs no messages")
+        """What moves the messages of a `QueueStepper`; between ranks only."""
+        raise NotImplementedError
 
 
 class Poll(Generic[T]):
-    """An iterator that yields None until it yields its result."""
+    """An iterator that yields None until it yields its ``result``."""
+
+    result: T
 
     def __init__(self, steps: Iterator[T | None]) -> None:
         self._steps = steps
-        self._result: T | None = None
 
     def done(self) -> bool:
         """Take one more step, unless the result is there; whether it is."""
-        if self._result is None:
-            self._result = next(self._steps)
-        return self._result is not None
-
-    @property
-    def result(self) -> T:
-        """The result, once it is there."""
-        assert self._result is not None
-        return self._result
+        if not hasattr(self, "result") and (found := next(self._steps)) is not None:
+            self.result = found
+        return hasattr(self, "result")
 
 
 class Callback:
@@ -347,10 +281,9 @@ class Callback:
     )
 
     def __init__(self, function: Callable[[int, Matrix], None]) -> None:
-        def answer(kind: int, address: int, n_rows: int, n_columns: int) -> int:
-            kind_of_array = ctypes.c_double * (n_rows * n_columns)
-            flat = np.ctypeslib.as_array(kind_of_array.from_address(address))
-            function(kind, flat.reshape(n_rows, n_columns))
+        def answer(kind: int, address: int, *shape: int) -> int:
+            numbers = (ctypes.c_double * math.prod(shape)).from_address(address)
+            function(kind, np.ctypeslib.as_array(numbers).reshape(shape))
             return 0
 
         self._function = self.TYPE(answer)  # must exist as long as the address is in use
@@ -367,8 +300,7 @@ def connect(
     """
     if choice("engine", engine, ENGINES) == "mpi":
         module = importlib.import_module("adfs.mpi.mpi_network")
-        network: Network = module.connect(topology, n_own, nodes)
-        return network
+        return module.connect(topology, n_own, nodes)  # type: ignore[no-any-return]
     if nodes is not None and sorted(nodes) != list(range(n_own)):
         raise ParameterError(
             f"nodes={list(nodes)[:8]} must be all nodes from 0 to {n_own - 1} in one process; "

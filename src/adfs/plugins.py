@@ -54,10 +54,6 @@ def prepare(problem: Problem, algorithm: str, **setting: Any) -> Method:
     **setting
         Fields of `MethodSetting`: ``rule``, ``tau``, ``clock``, ``delays``, ``seed``, ``schedule``.
 
-    Returns
-    -------
-    Method
-
     Examples
     --------
     >>> import adfs

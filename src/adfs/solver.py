@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from adfs.agreement import attempt, refuse_together, require_same
+from adfs.agreement import agree, attempt, require_same
 from adfs.algorithms import registered  # noqa: F401  (fills the registry)
 from adfs.algorithms.base import Method, MethodSetting, get_algorithm
 from adfs.checks import whole
@@ -340,7 +340,7 @@ def _prepare(
     start = None if warm is None else attempt(peers, lambda: problem.vector(warm))
     found = peers.gather([method.rho, str(method.parameters)])
     if any(each != found[0] for each in found):  # ranks that round differently
-        refuse_together(peers, ParameterError(DIFFERENT_BITS))
+        agree(peers, ParameterError(DIFFERENT_BITS))
     return start, method
 
 

@@ -12,7 +12,7 @@ from adfs.agreement import Alone
 from adfs.errors import DataError, ParameterError, is_agreed
 from adfs.estimators.fit_group import FitGroup, as_one_array, union
 from adfs.estimators.node_layout import lay_out
-from adfs.mpi import session
+from adfs.mpi import communicator
 from support.estimators import rows
 from support.peers import on_ranks, succeed
 
@@ -30,7 +30,7 @@ def test_the_engine_is_a_parameter_like_any_other(kind):
 @pytest.fixture
 def outside(monkeypatch):
     """A process that has not opened its world."""
-    monkeypatch.setattr(session, "_worlds", [])
+    monkeypatch.setattr(communicator, "_worlds", [])
 
 
 def test_without_mpi4py_the_sentence_names_the_extra(outside, monkeypatch):
@@ -52,7 +52,7 @@ def test_a_program_that_has_ended_mpi_is_told_so(outside, monkeypatch):
 
     monkeypatch.setitem(sys.modules, "mpi4py.MPI", Ended)
     with pytest.raises(ParameterError, match=r"has ended MPI .*; fit before it does"):
-        session.open_world()
+        communicator.open_world()
 
 
 def sentences(size, work):

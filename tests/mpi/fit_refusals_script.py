@@ -18,7 +18,7 @@ from sklearn.model_selection import GridSearchCV
 
 import adfs
 from adfs.estimators import fitting
-from adfs.mpi.session import open_world
+from adfs.mpi.communicator import open_world
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from support.fits import cancer, heavy, iris

@@ -11,7 +11,7 @@ import numpy as np
 
 import adfs
 import adfs.errors
-from adfs.mpi.session import open_world
+from adfs.mpi.communicator import open_world
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from support.python_runs import METHODS, N_NODES, bits_of, files_of, shards, solve, topology

@@ -18,9 +18,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from adfs.engine.interrupts import Interrupts
 from adfs.mpi import mpi_network as networks
 from adfs.mpi.communicator import Communicator, yield_core
-from adfs.mpi.mpi_network import MpiNetwork
-from adfs.mpi.node_mapping import map_nodes
-from adfs.mpi.transport import CompiledCarrier, MpiTransport, PlainCarrier
+from adfs.mpi.mpi_network import CompiledCarrier, MpiNetwork, MpiTransport, PlainCarrier
+from adfs.mpi.problem_loading import map_nodes
 from adfs.solver import RunOptions, run
 from support.ranks import (
     EVENTS,
@@ -42,8 +41,7 @@ def solved(world, case, kind):
     """A case through `run`."""
     shards, problem = shards_of(case)
     mapping = map_nodes(problem.topology, world.size, ("contiguous", "graph")[case.seed % 2])
-    carrier = kind if kind in ("plain", "compiled") else "auto"
-    network = MpiNetwork(world, problem.topology, mapping.rank_of, carrier)
+    network = MpiNetwork(world, problem.topology, mapping)
     share = share_of(network, shards, problem)
     del shards, problem
     stopping, every = limits(case)
@@ -55,7 +53,7 @@ def turned(world, case):
     """A case over the readable MPI transport, without the engine."""
     shards, problem = shards_of(case)
     mapping = random_mapping(case.n_nodes, world.size, case.seed)
-    network = MpiNetwork(world, problem.topology, mapping.rank_of, "plain")
+    network = MpiNetwork(world, problem.topology, mapping)
     rank = rank_of(share_of(network, shards, problem), case.setting)
     transport = MpiTransport(world.mpi, world.comm.Dup())
     generator = np.random.default_rng([case.seed, world.rank])
@@ -74,7 +72,7 @@ def main(path, kind):
     """Every case of the kind that has a node for each rank."""
     kept = {}
     with Communicator.open() as world:
-        seen = note_carriers()
+        seen = note_carriers(plain=kind == "plain")
         cases = {"rounds": ROUNDS, "transport": all_cases((4, 9))}.get(kind, CASES)
         for case in [ONE_CASE[kind]] if kind in ONE_CASE else cases:
             if case.n_nodes >= world.size:
@@ -86,12 +84,14 @@ def main(path, kind):
             np.savez(path, **kept)
 
 
-def note_carriers():
+def note_carriers(plain):
     """Types of the carriers that the engine takes: a fall-back must not go unnoticed."""
     seen, make = set(), networks.make_carrier
 
-    def noted(*arguments):
-        carrier = make(*arguments)
+    def noted(rank, mpi, comm, *options):
+        carrier = make(rank, mpi, comm, *options)
+        if plain:
+            carrier = PlainCarrier(rank, MpiTransport(mpi, comm))
         seen.add(type(carrier))
         return carrier
 

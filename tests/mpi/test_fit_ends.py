@@ -56,7 +56,7 @@ def test_numbers_that_are_equal_are_the_same_parameter(hydra, tmp_path):
 
 def test_two_threads_cannot_fit_at_a_time(hydra, tmp_path):
     body = """
-from adfs.mpi.session import session
+from adfs.mpi.communicator import session
 with session():
     try:
         fit()

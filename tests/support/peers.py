@@ -8,7 +8,7 @@ from scipy.sparse import issparse
 
 from adfs.data.files import NODE, load_data, load_shards
 from adfs.data.partition import Shard, partition
-from adfs.mpi.encoding import pack, unpack
+from adfs.mpi.communicator import pack, unpack
 
 
 class Threads:

@@ -13,9 +13,8 @@ import adfs
 from adfs.algorithms import registered  # noqa: F401  (fills the registry)
 from adfs.algorithms.base import Counts, MethodSetting, get_algorithm
 from adfs.engine.steppers import QueueStepper
-from adfs.mpi.node_mapping import Mapping
-from adfs.mpi.transport import serve
-from adfs.network import Answer, Block, Callback, Network, TreeSum
+from adfs.mpi.mpi_network import serve
+from adfs.network import Answer, Callback, Network, leaves, pair_up, push
 from adfs.schedule.delays import Delays
 from support.peers import succeed
 from support.problems import make_case, stored_as
@@ -83,37 +82,35 @@ def shard_of(problem, node):
 
 
 def random_mapping(n_nodes, size, seed):
-    """Every rank has a node; which ones, and how many, is left to chance."""
+    """The rank of each node: every rank has one; which ones, and how many, is left to chance."""
     generator = np.random.default_rng([seed, size])
     rank_of = np.concatenate([np.arange(size), generator.integers(size, size=n_nodes - size)])
     generator.shuffle(rank_of)
-    return Mapping(rank_of, size)
+    return rank_of
 
 
 class ThreadNetwork(Network):
     """Nodes on ranks that are threads of this process: all numbers go through one gathering."""
 
     def __init__(self, peers, topology, rank_of):
-        super().__init__(topology, peers.rank, rank_of, peers)
+        super().__init__(topology, rank_of, peers)
 
     def carrier(self, stepper):
         """None: the tests carry the messages themselves."""
 
     def _combined(self, width, blocks, values):
-        told = self.gather([np.array(blocks).reshape(-1, width), values])
-        every = np.empty((self.topology.n_nodes, values.shape[1]))
-        leaves = []
+        told = self.gather([np.array(blocks), values])
+        n = self.topology.n_nodes
+        every, stack, whole = np.empty((n, values.shape[1])), [], []
         for rank, (rows, numbers) in enumerate(told):
             nodes = np.flatnonzero(self.rank_of == rank)
             every[nodes] = numbers
-            tree = TreeSum(self.topology.n_nodes)
-            for node in nodes.tolist():
-                tree.add(Block(0, node))
-            leaves += zip(tree.blocks, rows, strict=bool(width))
-        tree = TreeSum(self.topology.n_nodes)
-        for block, row in sorted(leaves, key=lambda leaf: leaf[0].number << leaf[0].level):
-            tree.add(block, row)
-        yield Answer(tree.rows[0] if width else np.zeros(0), every)
+            whole += zip(pair_up(leaves(nodes), n)[1], rows, strict=True)
+        whole.sort(key=lambda pair: pair[0])
+        merges, _ = pair_up([block for block, _ in whole], n)
+        for (_, row), additions in zip(whole, merges, strict=True):
+            push(stack, row, additions)
+        yield Answer(stack[0], every)
 
     def neighbours(self, rows):
         told = self.gather(rows[: len(self.nodes)])
@@ -147,13 +144,13 @@ def rank_of(share, setting):
 
 
 def make_ranks(shards, problem, setting, mapping):
-    """A rank for each part of a mapping."""
+    """The ranks of a mapping."""
 
     def make(peers):
-        network = ThreadNetwork(peers, problem.topology, mapping.rank_of)
+        network = ThreadNetwork(peers, problem.topology, mapping)
         return rank_of(share_of(network, shards, problem), setting)
 
-    return succeed(mapping.size, make)
+    return succeed(int(mapping.max()) + 1, make)
 
 
 def cut_at_random(rank, stop, generator):

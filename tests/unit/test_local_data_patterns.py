@@ -13,7 +13,7 @@ from adfs.agreement import attempt
 from adfs.data import libsvm
 from adfs.data.files import load_share, save_npz
 from adfs.errors import DataError, is_printed_elsewhere
-from adfs.mpi.node_mapping import find_shards, place_shards
+from adfs.mpi.problem_loading import find_shards, place_shards
 from support.peers import local_shards, on_ranks, owners, require_same_bits, succeed
 
 DENSE = np.array([[1.0, 2.0, 0.0], [3.0, 0.0, 4.0]])

@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 import adfs
+from adfs.agreement import Peers
 from adfs.errors import ParameterError
-from adfs.mpi.node_mapping import MAPPINGS, map_nodes
+from adfs.mpi import problem_loading
+from adfs.mpi.problem_loading import MAPPINGS, map_nodes
 from adfs.network import Network
 
 GRAPHS = (
@@ -31,18 +33,18 @@ def test_every_rank_has_a_node_and_sizes_differ_by_at_most_one(graph, how):
     topology = adfs.Topology.parse(graph)
     for size in range(1, topology.n_nodes + 1):
         mapping = map_nodes(topology, size, how)
-        counts = np.bincount(mapping.rank_of, minlength=size)
-        assert (mapping.size, len(counts), len(mapping.rank_of)) == (size, size, topology.n_nodes)
+        counts = np.bincount(mapping, minlength=size)
+        assert (len(counts), len(mapping)) == (size, topology.n_nodes)
         assert counts.min() >= 1
         assert counts.max() - counts.min() <= 1
-        assert mapping.cut(topology) == cut_edges(topology, mapping.rank_of)
+        assert problem_loading.cut_edges(topology, mapping) == cut_edges(topology, mapping)
 
 
 @pytest.mark.parametrize("graph", GRAPHS)
 def test_a_contiguous_mapping_deals_neighbouring_numbers(graph):
     topology = adfs.Topology.parse(graph)
     for size in range(1, topology.n_nodes + 1):
-        assert (np.diff(map_nodes(topology, size).rank_of) >= 0).all()
+        assert (np.diff(map_nodes(topology, size)) >= 0).all()
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -50,7 +52,7 @@ def test_a_contiguous_mapping_deals_neighbouring_numbers(graph):
 def test_by_graph_never_cuts_more_edges_than_contiguous(graph, seed):
     topology = shuffled(adfs.Topology.parse(graph), seed)
     for size in range(1, topology.n_nodes + 1):
-        cuts = [cut_edges(topology, map_nodes(topology, size, how).rank_of) for how in MAPPINGS]
+        cuts = [cut_edges(topology, map_nodes(topology, size, how)) for how in MAPPINGS]
         assert cuts[MAPPINGS.index("graph")] <= cuts[MAPPINGS.index("contiguous")]
 
 
@@ -58,21 +60,25 @@ def test_by_graph_never_cuts_more_edges_than_contiguous(graph, seed):
 def test_by_graph_finds_the_smallest_cut_in_two_of_a_graph_whose_numbers_hide_it(graph, least):
     for seed in range(3):
         topology = shuffled(adfs.Topology.parse(graph), seed)
-        assert map_nodes(topology, 2, "graph").cut(topology) == least
-        assert map_nodes(topology, 2, "contiguous").cut(topology) > least
+        assert cut_edges(topology, map_nodes(topology, 2, "graph")) == least
+        assert cut_edges(topology, map_nodes(topology, 2, "contiguous")) > least
 
 
 def test_a_mapping_is_the_same_on_every_rank():
     topology = shuffled(adfs.Topology.parse("erdos_renyi:24,p=0.2,seed=3"), 0)
     again = shuffled(adfs.Topology.parse("erdos_renyi:24,p=0.2,seed=3"), 0)
     for size in (2, 3, 5):
-        one, two = (map_nodes(each, size, "graph").rank_of for each in (topology, again))
+        one, two = (map_nodes(each, size, "graph") for each in (topology, again))
         assert one.tolist() == two.tolist()
 
 
 def test_numbers_on_a_rank_are_places_in_its_list_of_nodes():
     rank_of = np.array([1, 0, 1, 2, 0])
-    ranks = [Network(adfs.Topology.ring(5), rank, rank_of) for rank in range(3)]
+    ranks = []
+    for rank in range(3):
+        peers = Peers()
+        peers.rank = rank
+        ranks.append(Network(adfs.Topology.ring(5), rank_of, peers))
     assert [network.nodes.tolist() for network in ranks] == [[1, 4], [0, 2], [3]]
     assert ranks[0].here.tolist() == [-1, 0, -1, -1, 1]
     assert ranks[1].here.tolist() == [0, -1, 1, -1, -1]

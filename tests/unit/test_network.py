@@ -10,7 +10,7 @@ import adfs
 from adfs.algorithms.base import MethodSetting, get_algorithm
 from adfs.errors import ParameterError
 from adfs.kernels import certificate, gossip
-from adfs.network import Ask, Block, Network, Part, TreeSum, connect
+from adfs.network import Ask, Network, Part, connect, leaves, pair_up
 from support.peers import succeed
 from support.problems import make_case
 from support.ranks import ThreadNetwork, make_shards_of, random_mapping, share_of
@@ -44,7 +44,7 @@ def test_blocks_of_any_ranks_add_up_to_the_same_bits(n):
             mapping = random_mapping(n, size, seed)
 
             def total(peers, mapping=mapping):
-                network = ThreadNetwork(peers, adfs.Topology.complete(n), mapping.rank_of)
+                network = ThreadNetwork(peers, adfs.Topology.complete(n), mapping)
                 return network.sum_rows(rows[network.nodes], 4)
 
             for found in succeed(size, total):
@@ -54,10 +54,8 @@ def test_blocks_of_any_ranks_add_up_to_the_same_bits(n):
 @pytest.mark.parametrize("n", [10, 100, 1000])
 def test_consecutive_nodes_are_few_blocks(n):
     for first, last in [(0, n // 3), (n // 3, n // 2 + 1), (1, n - 1)]:
-        tree = TreeSum(n)
-        for node in range(first, last):
-            tree.add(Block(0, node))
-        assert len(tree.blocks) <= 2 * math.log2(n) + 1
+        _, blocks = pair_up(leaves(np.arange(first, last)), n)
+        assert len(blocks) <= 2 * math.log2(n) + 1
 
 
 @pytest.mark.parametrize("graph", ["single", "path:2", "grid:3x3", "ring:10"])
@@ -107,7 +105,7 @@ def test_gossip_has_the_same_bits_on_ranks(graph):
         mapping = random_mapping(9, size, seed=size)
 
         def on_rank(peers, mapping=mapping):
-            network = ThreadNetwork(peers, topology, mapping.rank_of)
+            network = ThreadNetwork(peers, topology, mapping)
             return network.nodes, mixed(network, np.ascontiguousarray(rows[network.nodes]))
 
         for nodes, found in succeed(size, on_rank):
@@ -135,7 +133,7 @@ def test_methods_in_rounds_have_the_same_bits_on_threads(name, layout):
         mapping = random_mapping(9, size, seed=size)
 
         def on_rank(peers, mapping=mapping):
-            network = ThreadNetwork(peers, problem.topology, mapping.rank_of)
+            network = ThreadNetwork(peers, problem.topology, mapping)
             return output(share_of(network, shards, problem))
 
         for nodes, found in succeed(size, on_rank):

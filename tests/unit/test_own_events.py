@@ -34,7 +34,7 @@ def test_a_rank_draws_the_events_of_its_nodes_and_no_others(schedule, size):
     blocks = {block: everybody.draw(*block) for block in BLOCKS}
 
     def compare(peers):
-        network = ThreadNetwork(peers, problem.topology, mapping.rank_of)
+        network = ThreadNetwork(peers, problem.topology, mapping)
         share = share_of(network, shards, problem)
         law = adfs.Parameters.choose(share, "exact", 5.0)
         sources = [source_of(law, setting, network)]

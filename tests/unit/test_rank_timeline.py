@@ -53,7 +53,7 @@ class Alone:
     rank = 0
 
     def gather(self, item):
-        from adfs.mpi.encoding import pack, unpack
+        from adfs.mpi.communicator import pack, unpack
 
         return [unpack(pack(item))]
 

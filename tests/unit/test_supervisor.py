@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from adfs.mpi.failure_message import RankFacts, failure_message
 from adfs.mpi.launcher import PAUSE
+from adfs.mpi.supervisor import RankFacts, failure_message
 
 pytestmark = pytest.mark.slow  # starts processes
 SUPERVISOR = """
@@ -24,7 +24,7 @@ CHILD = """
 import os, signal, sys, time
 from adfs.mpi.supervisor import SupervisorLink
 with SupervisorLink() as link:
-    link.report(rank=1, size=3, nodes=[2, 3], peers={0: [0, 1], 2: [5]}, timeout=TIMEOUT,
+    link.report(rank=1, nodes=[2, 3], peers={0: [0, 1], 2: [5]}, timeout=TIMEOUT,
                resumable=True)
     print("ready", os.getpid(), os.getppid(), flush=True)
     BODY
@@ -221,8 +221,17 @@ def test_a_rank_whose_supervisor_is_killed_says_so_and_leaves(job):
     assert is_gone(started.child)
 
 
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs Linux's prctl")
+def test_a_stopped_rank_does_not_outlive_its_supervisor(job):
+    started = job(SLEEP).ready()
+    os.kill(started.child, signal.SIGSTOP)
+    os.kill(started.supervisor, signal.SIGKILL)
+    assert "its supervisor (the process that mpiexec started) has ended" in started.end()[2]
+    assert is_gone(started.child)
+
+
 def test_a_rank_that_has_finished_still_reports_the_end_of_its_supervisor(job):
-    started = job(f"link.finish(); print('bye', flush=True); {SLEEP}").ready()
+    started = job(f"link.report(finished=True); print('bye', flush=True); {SLEEP}").ready()
     assert started.process.stdout.readline() == "bye\n"
     os.kill(started.supervisor, signal.SIGKILL)
     assert "its supervisor (the process that mpiexec started) has ended" in started.end()[2]
@@ -280,9 +289,9 @@ def test_the_launcher_is_asked_to_end_the_job_only_when_the_rank_failed(job, bod
 
 SPEAKER = """
 import sys, time
-from adfs.mpi.launcher import FailurePrinter
-printer, started = FailurePrinter(int(sys.argv[1])), time.monotonic()
-printer.print("it was me.")
+from adfs.mpi.launcher import print_failure
+started = time.monotonic()
+print_failure("it was me.", int(sys.argv[1]))
 print(time.monotonic() - started, flush=True)
 sys.stdin.read()
 """

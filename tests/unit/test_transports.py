@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from adfs.algorithms.base import get_algorithm
-from adfs.mpi.node_mapping import Mapping, map_nodes
-from adfs.mpi.transport import serve
+from adfs.mpi.mpi_network import serve
+from adfs.mpi.problem_loading import map_nodes
 from support.ranks import (
     EVENTS,
     LAYOUTS,
@@ -107,7 +107,7 @@ def test_a_rank_that_waits_for_one_node_goes_on_with_its_others(seed):
     case = Case("squared", "dense", "shared", 6, "path:6")
     shards, problem = make_shards_of(case)
     setting = case.setting._replace(seed=seed)
-    ranks = make_ranks(shards, problem, setting, Mapping(np.array([0, 1, 1, 1, 2, 0]), 3))
+    ranks = make_ranks(shards, problem, setting, np.array([0, 1, 1, 1, 2, 0]))
     transports = loopback(3, 0)
     for rank in ranks[:2]:
         rank.load(EVENTS)

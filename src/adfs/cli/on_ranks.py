@@ -5,7 +5,7 @@ import contextlib
 from collections.abc import Callable
 
 from adfs import checks
-from adfs.agreement import as_text, require_same, require_same_rounding, require_same_versions
+from adfs.agreement import as_text, require_same, require_same_software
 from adfs.data.datasets import DATASETS
 from adfs.data.files import NODE
 from adfs.errors import BeforeRanks, ParameterError
@@ -39,9 +39,8 @@ def run_on_engine(args: argparse.Namespace, work: Work, resumable: bool = False)
         with SupervisorLink() as link:
             link.report(timeout=args.timeout, resumable=resumable)
             with Communicator.open(link) as world:
-                require_same_versions(world)
+                require_same_software(world)
                 require_same(world, shared_by_ranks(args))
-                require_same_rounding(world)
                 finish = work(args, world, stack)
                 code, error = 1, None
                 try:

@@ -101,13 +101,12 @@ def refuse(message: object, code: int) -> int:
     If one rank alone refuses (a file is missing on its host only), the others would wait for it
     in MPI without end.
     """
-    from adfs.mpi.launcher import end_job, size_by_environment
+    from adfs.mpi.launcher import size_by_environment
     from adfs.mpi.supervisor import SupervisorLink
 
     if (size_by_environment() or 1) == 1:
         return complain(message, code)
-    SupervisorLink().print_failure(_one_line(message))
-    end_job(code)
+    SupervisorLink().fail(_one_line(message), code)
     return code
 
 

@@ -58,7 +58,7 @@ def fit_group(engine: Any) -> Iterator[FitGroup]:
     if choice("engine", engine, ENGINES) == "local":
         yield FitGroup(Alone())
         return
-    from adfs.mpi.session import session
+    from adfs.mpi.communicator import session
 
     with session() as world:
         yield FitGroup(Alone() if world.size == 1 else world)

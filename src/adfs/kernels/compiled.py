@@ -26,13 +26,17 @@ from numba.core.compiler_lock import global_compiler_lock
 from adfs.kernels import compile_notice
 
 try:
+    from numba.core.caching import InTreeCacheLocator
+except ImportError:  # Numba 0.61
+    from numba.core.caching import _InTreeCacheLocator as InTreeCacheLocator
+
+try:
     import fcntl
 except ImportError:  # Windows: every process compiles for itself
     fcntl = None
 
 FILE = "compiling.lock"
 PAUSE = 0.05
-LONGEST_WAIT = 120.0  # seconds in which nothing new appears, before a process compiles anyway
 
 
 class CompileLock:
@@ -42,14 +46,14 @@ class CompileLock:
     no process waits forever. Callers hold Numba's own lock, which makes them one thread at a time.
     """
 
-    def __init__(self, longest_wait=LONGEST_WAIT):
-        self.longest_wait = longest_wait
+    longest_wait = 120.0  # seconds in which nothing new appears, before a process compiles anyway
+
+    def __init__(self):
         self._held = {}  # folder: descriptor of its lock file
         self._given_up = set()  # folders that cannot be locked, or whose lock never became free
 
     @property
     def is_held(self):
-        """Whether this process holds any lock."""
         return bool(self._held)
 
     def wait(self, folder):
@@ -58,38 +62,33 @@ class CompileLock:
         Returns whether the caller should read the folder again. If not, it should compile: it
         has the lock already, or there is none to be had.
         """
-        if folder in self._held or folder in self._given_up:
+        if fcntl is None or folder in self._held or folder in self._given_up:
             return False
-        descriptor = _open(folder)
-        if descriptor is None:
+        try:
+            descriptor = os.open(os.path.join(folder, FILE), os.O_RDWR | os.O_CREAT, 0o666)
+        except OSError:
             self._given_up.add(folder)
             return False
-        kept = False
         try:
-            kept = self._wait_for(descriptor, folder)
+            self._take(folder, descriptor)
+        except OSError:  # a file system without locks, or the holder hangs
+            self._given_up.add(folder)
         finally:
-            if not kept:
+            if folder not in self._held:
                 os.close(descriptor)
-        if kept:
-            self._held[folder] = descriptor
         return True
 
-    def _wait_for(self, descriptor, folder):
-        """Whether the lock was taken; False when the folder changed, or it took too long."""
-        changed, began = _change_time(folder), time.monotonic()
-        while True:
+    def _take(self, folder, descriptor):
+        """Take the lock, unless the folder changes before."""
+        changed, began = os.stat(folder).st_mtime_ns, time.monotonic()
+        while os.stat(folder).st_mtime_ns == changed:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                return True
+                self._held[folder] = descriptor
+                return
             except BlockingIOError:
-                if _change_time(folder) != changed:
-                    return False
                 if time.monotonic() - began > self.longest_wait:
-                    self._given_up.add(folder)
-                    return False
-            except OSError:  # a file system without locks
-                self._given_up.add(folder)
-                return False
+                    raise
             time.sleep(PAUSE)
 
     def is_first_since(self, folder, moment):
@@ -105,35 +104,12 @@ class CompileLock:
         return True
 
     def release(self):
-        """Free all locks of this process."""
         while self._held:
             _, descriptor = self._held.popitem()
             with contextlib.suppress(OSError):
                 fcntl.flock(descriptor, fcntl.LOCK_UN)  # also where a child has inherited it
             os.close(descriptor)
 
-
-def _open(folder):
-    """Descriptor of the lock file; None where it cannot be had."""
-    if fcntl is None:
-        return None
-    try:
-        return os.open(os.path.join(folder, FILE), os.O_RDWR | os.O_CREAT, 0o666)
-    except OSError:
-        return None
-
-
-def _change_time(folder):
-    try:
-        return os.stat(folder).st_mtime_ns
-    except OSError:
-        return None
-
-
-try:
-    from numba.core.caching import InTreeCacheLocator
-except ImportError:  # Numba 0.61
-    from numba.core.caching import _InTreeCacheLocator as InTreeCacheLocator
 
 lock = CompileLock()
 counts = Counter()  # of this process: kernels "compiled", "loaded" and "not kept"
@@ -170,7 +146,7 @@ class ReadOnlyLocator(InTreeCacheLocator):
     """The last resort: no folder can be written, but the one beside the source may be read."""
 
     def ensure_cache_path(self):
-        """Nothing is written."""
+        pass
 
 
 class _KernelCacheImpl(CompileResultCacheImpl):
@@ -216,7 +192,6 @@ class KernelCache(FunctionCache):
         return None
 
     def save_overload(self, sig, data):
-        """Keep what was compiled, where that is possible."""
         counts["compiled"] += 1
         try:
             if self._is_kept:
@@ -241,7 +216,6 @@ class DataFirst(IndexDataCacheFile):
         self._version = f"{self._version} {source_stamp!r}"
 
     def save(self, key, data):
-        """Add or replace one kernel."""
         index = self._load_index()
         names = set(index.values())
         free = (name for k in range(1, len(names) + 2) if (name := self._data_name(k)) not in names)

@@ -1,7 +1,7 @@
 """The loop of a rank with MPI's own C functions: no Python between two messages.
 
-`adfs.mpi.library` finds the functions in the library that mpi4py has loaded and makes
-them known under the names below. Handles of MPI are machine words here, whatever they are in C.
+`adfs.mpi.library` finds the functions in the library that mpi4py has loaded and makes them known
+under the names below. Handles of MPI are machine words here, whatever they are in C.
 """
 
 from typing import NamedTuple
@@ -40,7 +40,7 @@ class Port(NamedTuple):
     comm: np.uint64
     kind: np.uint64
     peer: np.ndarray
-    requests: np.ndarray  # bytes, two requests a node
+    requests: np.ndarray  # bytes, two requests per node
     statuses: np.ndarray
     flag: np.ndarray
     seconds: np.ndarray  # spent waiting, one number
@@ -60,28 +60,10 @@ def post(node, queue, network, mailbox, port):
     size = port.requests.size // (2 * mailbox.status.size)
     request = port.requests.ctypes.data + 2 * node * size
     peer, tag = np.int32(port.peer[edge]), np.int32(edge)
-    fault = irecv(
-        np.uintp(into), count, np.uintp(port.kind), peer, tag, np.uintp(port.comm),
-        np.uintp(request),
-    )  # fmt: skip
-    fault |= isend(
-        np.uintp(out), count, np.uintp(port.kind), peer, tag, np.uintp(port.comm),
-        np.uintp(request + size),
-    )  # fmt: skip
+    fault = irecv(np.uintp(into), count, port.kind, peer, tag, port.comm, np.uintp(request))
+    fault |= isend(np.uintp(out), count, port.kind, peer, tag, port.comm, np.uintp(request + size))
     mailbox.status[node] = WAIT_REMOTE
     return fault
-
-
-@njit(cache=True, _nrt=False, nogil=True)
-def arrived(node, mailbox, port):
-    """Whether a node's two messages are through; -1 if MPI reports a fault."""
-    size = port.requests.size // (2 * mailbox.status.size)
-    request = port.requests.ctypes.data + 2 * node * size
-    fault = testall(
-        np.int32(2), np.uintp(request), np.uintp(port.flag.ctypes.data),
-        np.uintp(port.statuses.ctypes.data),
-    )  # fmt: skip
-    return -1 if fault else port.flag[0]
 
 
 @njit(cache=True, _nrt=False, nogil=True)
@@ -98,13 +80,16 @@ def note_wait(started, port):
 @njit(cache=True, _nrt=False, nogil=True)
 def receive(work, queue, clocks, mailbox, port):
     """Finish the exchanges that are through; how many nodes still wait, -1 if MPI has a fault."""
-    waiting = 0
+    waiting, size = 0, port.requests.size // mailbox.status.size
     for node in range(mailbox.status.size):
         if mailbox.status[node] == WAIT_REMOTE:
-            there = arrived(node, mailbox, port)
-            if there < 0:
+            fault = testall(
+                np.int32(2), np.uintp(port.requests.ctypes.data + node * size),
+                np.uintp(port.flag.ctypes.data), np.uintp(port.statuses.ctypes.data),
+            )  # fmt: skip
+            if fault:
                 return -1
-            if there > 0:
+            if port.flag[0]:
                 finish_exchange(node, work, queue, clocks, mailbox)
             else:
                 waiting += 1
@@ -125,29 +110,26 @@ def most_urgent(queue, mailbox):
 
 
 @njit(cache=True, _nrt=False, nogil=True)
-def run_to_message(node, work, rows, queue, clocks, mailbox, port):
-    """Run a node to its next exchange or its end; a message to another rank leaves at once."""
-    if not run_node(node, work, rows, queue, clocks):
-        mailbox.status[node] = DONE
-        return 0
-    reach_exchange(node, work, queue, clocks, mailbox)
-    return post(node, queue, work.constants, mailbox, port) if mailbox.status[node] == POST else 0
-
-
-@njit(cache=True, _nrt=False, nogil=True)
 def run_some(work, rows, queue, clocks, mailbox, port):
-    """Run one node if they are few, each once otherwise; how many ran, -1 if MPI has a fault.
+    """Run one node to its next message or its end if they are few, each otherwise.
+
+    Returns how many ran, -1 if MPI has a fault.
 
     Of few nodes the most urgent one goes first, lest the peer of its message wait for the others'
     work; many have enough to do for all while one waits, and choosing would take long.
     """
     ran, few = 0, mailbox.status.size <= FEW
-    for run_until_idle in range(1 if few else mailbox.status.size):
-        node = most_urgent(queue, mailbox) if few else run_until_idle
-        if node >= 0 and mailbox.status[node] == RUN:
-            ran += 1
-            if run_to_message(node, work, rows, queue, clocks, mailbox, port):
-                return -1
+    for turn in range(1 if few else mailbox.status.size):
+        node = most_urgent(queue, mailbox) if few else turn
+        if node < 0 or mailbox.status[node] != RUN:
+            continue
+        ran += 1
+        if not run_node(node, work, rows, queue, clocks):
+            mailbox.status[node] = DONE
+            continue
+        reach_exchange(node, work, queue, clocks, mailbox)
+        if mailbox.status[node] == POST and post(node, queue, work.constants, mailbox, port):
+            return -1
     return ran
 
 

@@ -1,26 +1,40 @@
-"""All ranks of a job: they start, gather values, wait for each other, and end together."""
+"""All ranks of a job: they start, gather values, wait for each other, and end together.
 
+The command line opens a `Communicator` and ends MPI when it is done. A program of a user continues,
+may use MPI itself, and may call again: so `open_world` leaves one world per process open.
+"""
+
+import atexit
+import contextlib
+import json
+import multiprocessing
 import os
 import signal
+import sys
+import threading
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
 import numpy as np
+from numpy.typing import NDArray
 
-from adfs.agreement import Peers
+from adfs.agreement import LEAVING, Peers, require_same_software
 from adfs.errors import AdfsError, AllRanksRaise, CheckpointError, ParameterError, is_agreed
-from adfs.mpi.encoding import pack, unpack
-from adfs.mpi.failure_message import failure_message, rank_name
-from adfs.mpi.launcher import end_job, rank_by_environment
+from adfs.mpi.launcher import rank_by_environment
 from adfs.mpi.library import library_of, start_mpi
-from adfs.mpi.supervisor import SupervisorLink
+from adfs.mpi.supervisor import SupervisorLink, failure_message, rank_name
 
 BAD_INPUT, FAILED = 2, 1
 SPINNING = 0.1  # seconds of polling, after which a rank that waits sleeps between two polls
 WORK = 0.1  # seconds of a poll, beyond which this rank was working itself
 SLEEP = 0.001
+ARRAY = "__array__"
+LENGTH = 8  # bytes that hold the length of the JSON text
+
+# Lets another process run on this core, if one is ready.
+yield_core: Callable[[], None] = getattr(os, "sched_yield", lambda: time.sleep(0))
 
 
 class Communicator(Peers):
@@ -30,32 +44,9 @@ class Communicator(Peers):
     context is left without an error, or with one on which they agreed. Any other error ends the
     whole job with one message: the other ranks would wait forever.
 
-    Parameters
-    ----------
-    mpi : module
-        ``mpi4py.MPI``.
-    link : SupervisorLink
-        Holds the facts about this rank, for that message.
-
-    Attributes
-    ----------
-    rank, size : int
-    comm : mpi4py.MPI.Comm
-        A duplicate of the world's communicator: our messages are separate from all others.
-    library : str
-        Name and version of the MPI library.
-    sums, beats, messages : mpi4py.MPI.Comm
-        Three more, for sums over all nodes, heartbeats, and messages between nodes.
-    timeout : float or None
-        Seconds that a wait may take before the job ends; None while ranks read their data.
-    is_compared : bool
-        Whether the ranks were found to have the same software and rounding (`adfs.agreement`).
-
-    Examples
-    --------
-    >>> with Communicator.open() as world:  # doctest: +SKIP
-    ...     world.gather({"rank": world.rank, "theta": np.zeros(2)})
-    [{'rank': 0, 'theta': array([0., 0.])}]
+    ``comm`` is a duplicate of the world's communicator: our messages are separate from all others.
+    ``sums``, ``beats`` and ``messages`` are three more, for sums over all nodes, heartbeats, and
+    messages between nodes.
     """
 
     def __init__(self, mpi: Any, link: SupervisorLink) -> None:
@@ -64,9 +55,8 @@ class Communicator(Peers):
         self.sums, self.beats, self.messages = (self.comm.Dup() for _ in range(3))
         self.rank, self.size = int(self.comm.rank), int(self.comm.size)
         self.library = library_of(mpi)
-        self.timeout: float | None = None
-        self.is_compared = False
-        link.report(rank=self.rank, size=self.size)
+        self.has_same_software = False  # whether the ranks were compared
+        link.report(rank=self.rank)
 
     @classmethod
     def open(cls, link: SupervisorLink | None = None) -> "Communicator":
@@ -78,14 +68,10 @@ class Communicator(Peers):
         return cls(mpi, SupervisorLink() if link is None else link)
 
     def gather(self, item: Any) -> list[Any]:
-        """The items of all ranks, rank 0 first; all ranks have to call it.
-
-        An item is a value that JSON can hold, with NumPy arrays in it, which keep their bits and
-        may differ in size from rank to rank.
-        """
-        if self.size == 1:
-            return [unpack(pack(item))]
+        """See `adfs.agreement.Peers`."""
         mine = pack(item)
+        if self.size == 1:
+            return [unpack(mine)]
         sizes = np.empty(self.size, np.int64)
         self._complete(self.comm.Iallgather(np.array([mine.size]), sizes))
         ends = np.cumsum(sizes)
@@ -98,10 +84,7 @@ class Communicator(Peers):
         self.wait(lambda: bool(request.Test()), lambda: "the other ranks; one of them hangs")
 
     def wait(
-        self,
-        there: Callable[[], bool],
-        what: Callable[[], str],
-        progress: Callable[[], int] = lambda: 0,
+        self, there: Callable[[], bool], what: Callable[[], str], progress: Callable[[], int] = int
     ) -> None:
         """See `adfs.agreement.Peers`; a poll that took long was work of this rank, no waiting."""
         since = before = time.monotonic()
@@ -124,15 +107,16 @@ class Communicator(Peers):
 
     def fail_with(self, error: BaseException) -> NoReturn:
         """End the job because of an error that only this rank has."""
-        name = rank_name(self.link.facts)
-        if not isinstance(error, Exception):
-            self.abort(str(error) or type(error).__name__, _exit_code(error))
+        name, kind = rank_name(self.link.facts), type(error).__name__
+        if isinstance(error, SystemExit):
+            self.abort(str(error) or kind, error.code if isinstance(error.code, int) else FAILED)
+        if not isinstance(error, Exception):  # Ctrl-C, or `Interrupted` by a signal
+            self.abort(str(error) or kind, 128 + int(getattr(error, "number", signal.SIGINT)))
         if isinstance(error, OSError) and error.strerror:
             what = f"{error.filename or 'a file'} cannot be used: {error.strerror}; check the path."
             self.abort(f"{name}: {what}", BAD_INPUT)
         if isinstance(error, AdfsError | CheckpointError):
             self.abort(f"{name}: {error}", BAD_INPUT if isinstance(error, AdfsError) else FAILED)
-        kind = type(error).__name__
         if isinstance(error, MemoryError):
             self.fail(f"failed with {kind}")
         traceback.print_exception(error)
@@ -140,8 +124,7 @@ class Communicator(Peers):
 
     def abort(self, text: str, code: int = FAILED) -> NoReturn:
         """Print one message and end all ranks of the job."""
-        self.link.print_failure(text)
-        end_job(code)
+        self.link.fail(text, code)
         self.mpi.COMM_WORLD.Abort(code)
         os._exit(code)  # should the library return
 
@@ -149,10 +132,14 @@ class Communicator(Peers):
         return self
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        if error is not None and self.size > 1 and not is_agreed(error):
-            self.fail_with(error)
+        self.end_with(error)
         self.close()
         self.mpi.Finalize()
+
+    def end_with(self, error: BaseException | None) -> None:
+        """End the job if only this rank has an error."""
+        if error is not None and self.size > 1 and not is_agreed(error):
+            self.fail_with(error)
 
     def close(self) -> None:
         """Free the communicators."""
@@ -160,16 +147,115 @@ class Communicator(Peers):
             comm.Free()
 
 
-def _exit_code(stop: BaseException) -> int:
-    """For ``sys.exit``, for Ctrl-C, and for `Interrupted`, which has the ``number`` of a signal."""
-    if isinstance(stop, SystemExit):
-        return stop.code if isinstance(stop.code, int) else FAILED
-    return 128 + int(getattr(stop, "number", signal.SIGINT))
+def pack(item: Any) -> NDArray[np.uint8]:
+    """Bytes of a value: a length, a JSON text, and the arrays in it; nothing is pickled.
+
+    Examples
+    --------
+    >>> unpack(pack({"node": 3, "theta": np.arange(2.0)}))
+    {'node': 3, 'theta': array([0., 1.])}
+    """
+    arrays: list[bytes] = []
+
+    def place(value: Any) -> Any:
+        if isinstance(value, np.generic):
+            return value.item()
+        if not isinstance(value, np.ndarray) or value.dtype.hasobject:
+            raise TypeError(f"{type(value).__name__} is neither JSON nor an array of numbers")
+        arrays.append(value.tobytes())
+        return {ARRAY: [value.dtype.str, list(value.shape)]}
+
+    text = json.dumps(item, default=place).encode()
+    length = len(text).to_bytes(LENGTH, "little")
+    return np.frombuffer(b"".join([length, text, *arrays]), np.uint8)
 
 
-def yield_core() -> None:
-    """Let another process run on this core, if one is ready."""
-    if hasattr(os, "sched_yield"):
-        os.sched_yield()
-    else:
-        time.sleep(0)
+def unpack(packed: NDArray[np.uint8]) -> Any:
+    """The value in its bytes; arrays are new and may be written, tuples have become lists."""
+    at = LENGTH + int.from_bytes(packed[:LENGTH].tobytes(), "little")
+    text = packed[LENGTH:at].tobytes()
+
+    def fetch(value: dict[str, Any]) -> Any:
+        nonlocal at
+        if ARRAY not in value:
+            return value
+        kind, shape = value[ARRAY]
+        array = np.empty(shape, kind)
+        array.ravel().view(np.uint8)[:] = packed[at : at + array.nbytes]
+        at += array.nbytes
+        return array
+
+    return json.loads(text, object_hook=fetch)
+
+
+_worlds: list[Communicator] = []  # at most one
+_busy = threading.Lock()
+
+
+@contextlib.contextmanager
+def session() -> Iterator[Communicator]:
+    """The world of this process, while all its ranks do something together.
+
+    An error on which they did not agree ends the job: the other ranks would wait forever.
+    """
+    if not _busy.acquire(blocking=False):
+        raise ParameterError(
+            "engine='mpi' makes one fit at a time, and another thread makes one; use n_jobs=1."
+        )
+    try:
+        world = open_world()
+        try:
+            yield world
+        except BaseException as error:
+            world.end_with(error)
+            raise
+    finally:
+        _busy.release()
+
+
+def open_world() -> Communicator:
+    """The one world of this process; MPI is started where it is not, and then ended at exit."""
+    name = multiprocessing.current_process().name
+    if name != "MainProcess":  # it has the environment of a rank
+        raise ParameterError(
+            f"engine='mpi' works between processes that mpiexec started, and {name} is a worker of "
+            "one of them; use n_jobs=1, or engine='local'."
+        )
+    if not _worlds:
+        mpi = sys.modules.get("mpi4py.MPI")
+        started = mpi is not None and mpi.Is_initialized()
+        if mpi is not None and started and mpi.Is_finalized():
+            raise ParameterError("This program has ended MPI (MPI_Finalize); fit before it does.")
+        _worlds.append(Communicator.open())
+        atexit.register(_leave, _worlds[0], not started)
+    world = _worlds[0]
+    if not world.has_same_software:
+        require_same_software(world)
+        world.has_same_software = True
+    world.timeout = None  # ranks may be late, because they read their data
+    return world
+
+
+def _leave(world: Communicator, ours: bool) -> None:
+    """End MPI with the program, if we have started it.
+
+    A rank sends `LEAVING` where others would begin their next fit; if one does, the job ends.
+    """
+    if world.mpi.Is_finalized():  # by the program itself
+        return
+    error = getattr(sys, "last_value", None)
+    if error is not None and world.size > 1 and not is_agreed(error):
+        world.abort(
+            f"rank {world.rank} ended with {type(error).__name__} while others may wait for it: "
+            "the job ends."
+        )
+    world.timeout = None  # others may have much to do after their last fit
+    fitting = [rank for rank, item in enumerate(world.gather(LEAVING)) if item != LEAVING]
+    if fitting:
+        world.abort(
+            f"rank {world.rank} has ended while rank {fitting[0]} fits and waits for it: the job "
+            "ends; make the same fits on all ranks."
+        )
+    world.close()
+    if ours:
+        world.mpi.Finalize()

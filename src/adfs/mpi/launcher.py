@@ -4,6 +4,7 @@ MPICH's hydra and Slurm's PMI set ``PMI_*``, Open MPI ``OMPI_COMM_WORLD_*``, and
 PMI only ``SLURM_*``.
 """
 
+import contextlib
 import os
 import socket
 import sys
@@ -12,6 +13,7 @@ import time
 RANKS = ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "SLURM_PROCID")
 # The job's own SLURM_NTASKS is set in a batch script too, where one process was asked for.
 SIZES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS")
+SET_PARENT_DEATH_SIGNAL = 1  # of Linux's prctl
 PAUSE = 0.2  # seconds; without a pause one message in ten was lost
 
 
@@ -38,55 +40,47 @@ def end_job(code: int) -> None:
     no such request, and ends the job when one process ends.
     """
     descriptor = os.environ.get("PMI_FD", "")
-    if not descriptor.isdigit():
-        return
-    try:
-        os.write(int(descriptor), f"cmd=abort exitcode={code}\n".encode())
-    except OSError:
-        return  # the launcher has ended, and the job with it
-    time.sleep(PAUSE)  # it kills us meanwhile
+    if descriptor.isdigit():
+        with contextlib.suppress(OSError):  # the launcher may have ended, and the job with it
+            os.write(int(descriptor), f"cmd=abort exitcode={code}\n".encode())
+            time.sleep(PAUSE)  # it kills us meanwhile
 
 
-class FailurePrinter:
-    """Prints the failure message of a job: the first process of each host that has one does.
+def signal_at_end_of_parent(number: int) -> None:
+    """Request a signal for when our parent ends, where the system supports that (Linux)."""
+    import ctypes
+
+    with contextlib.suppress(AttributeError, OSError):
+        ctypes.CDLL(None).prctl(SET_PARENT_DEATH_SIGNAL, number, 0, 0, 0)
+
+
+_names: dict[str, socket.socket] = {}  # that this process has taken; free when it ends
+
+
+def print_failure(text: str, job: int) -> None:
+    """Print the failure message of a job on stderr, once per host, and give it time to arrive.
 
     When one process of a job dies, hydra kills the supervisors of all others, and the rank of each
     of them would print a message. A name among Linux's abstract sockets can be taken by one process
-    only, and is free again when that process ends. On other systems all processes print.
-
-    Parameters
-    ----------
-    job : int
-        The same for all processes of a job: the process that started them.
+    only. On other systems all processes print. ``job`` is the process that started all of them.
     """
-
-    def __init__(self, job: int) -> None:
-        self._name = f"\0adfs-{os.getuid()}-{job}"
-        self._socket: socket.socket | None = None
-
-    def print(self, text: str) -> None:
-        """Print it on stderr; where another process prints, give it time to finish.
-
-        The caller ends the job next, which would cut off the other's message.
-        """
-        if not self._is_first():
-            time.sleep(2 * PAUSE)
-            return
-        sys.stderr.flush()
-        try:  # in one piece, so that lines of several ranks do not mix
-            os.write(2, f"adfs: {text}\n".encode())
-        except OSError:
-            return  # stderr is closed; the exit code remains
+    if not _is_first(f"\0adfs-{os.getuid()}-{job}"):
+        time.sleep(2 * PAUSE)  # the caller ends the job next, which would cut off the message
+        return
+    sys.stderr.flush()
+    with contextlib.suppress(OSError):  # stderr may be closed; the exit code remains
+        os.write(2, f"adfs: {text}\n".encode())  # in one piece: lines of ranks do not mix
         time.sleep(PAUSE)  # a launcher that ends a job drops output that it has not read yet
 
-    def _is_first(self) -> bool:
-        if self._socket is not None or not sys.platform.startswith("linux"):
-            return True
-        name = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        try:
-            name.bind(self._name)
-        except OSError:
-            name.close()
-            return False
-        self._socket = name
+
+def _is_first(name: str) -> bool:
+    if name in _names or not sys.platform.startswith("linux"):
         return True
+    taken = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        taken.bind(name)
+    except OSError:
+        taken.close()
+        return False
+    _names[name] = taken
+    return True

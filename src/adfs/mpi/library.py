@@ -9,9 +9,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from adfs.errors import ParameterError
-from adfs.mpi.launcher import size_by_environment
+from adfs.mpi.launcher import signal_at_end_of_parent, size_by_environment
 
 NAMES = ("MPI_Irecv", "MPI_Isend", "MPI_Testall", "MPI_Wtime")
+INSTALL = "pip install '.[mpi]' in the folder of adfs's source brings mpi4py and an MPI library"
 
 
 def register_mpi_symbols(mpi: Any) -> bool:
@@ -23,68 +24,13 @@ def register_mpi_symbols(mpi: Any) -> bool:
         return False
     try:
         library = ctypes.CDLL(mpi.__file__)
-        found = {name: _address(getattr(library, name)) for name in NAMES}
-        found["sched_yield"] = _address(ctypes.CDLL(None).sched_yield)
+        functions = {name: getattr(library, name) for name in NAMES}
+        functions["sched_yield"] = ctypes.CDLL(None).sched_yield
     except (OSError, AttributeError, TypeError):
         return False
-    for name, address in found.items():
-        binding.add_symbol(f"adfs_{name}", address)
+    for name, function in functions.items():
+        binding.add_symbol(f"adfs_{name}", ctypes.cast(function, ctypes.c_void_p).value)
     return True
-
-
-def _address(function: Any) -> int:
-    address = ctypes.cast(function, ctypes.c_void_p).value
-    if not address:
-        raise AttributeError("no address")
-    return address
-
-
-SET_PARENT_DEATH_SIGNAL = 1  # of Linux's prctl
-INSTALL = "pip install '.[mpi]' in the folder of adfs's source brings mpi4py and an MPI library"
-
-
-def start_mpi() -> Any:
-    """``mpi4py.MPI`` with MPI started and all ranks in one world.
-
-    All calls are to come from the main thread. We call ``MPI_Finalize`` ourselves: it waits for all
-    ranks, and mpi4py would call it at the end of a rank that failed alone.
-    """
-    mpi = load_mpi()
-    if not mpi.Is_initialized():
-        _check_family(library_of(mpi))
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "suspicious MPI", RuntimeWarning)  # see _check_size
-            with ending_with_parent():
-                mpi.Init_thread(mpi.THREAD_FUNNELED)
-    _check_size(mpi.COMM_WORLD.size, library_of(mpi))
-    return mpi
-
-
-@contextlib.contextmanager
-def ending_with_parent() -> Iterator[None]:
-    """Inside, this process is killed when its parent ends, where the system supports that.
-
-    ``MPI_Init`` waits for all ranks in compiled code that holds Python's lock: if another rank dies
-    before, no signal handler and no thread can run here, and we would wait forever.
-    """
-    parent = os.getppid()
-    if not _follow_parent(signal.SIGKILL):
-        yield
-        return
-    if os.getppid() != parent:  # it ended before the request
-        os._exit(1)
-    try:
-        yield
-    finally:
-        _follow_parent(0)
-
-
-def _follow_parent(number: int) -> bool:
-    """Request this signal for when our parent ends; False where the system does not support it."""
-    try:
-        return bool(ctypes.CDLL(None).prctl(SET_PARENT_DEATH_SIGNAL, number, 0, 0, 0) == 0)
-    except (AttributeError, OSError):
-        return False
 
 
 def library_of(mpi: Any) -> str:
@@ -98,14 +44,12 @@ def load_mpi() -> Any:
     try:
         import mpi4py
     except ImportError:
-        raise ParameterError(
-            f"MPI needs the package mpi4py, which is not installed; {INSTALL}."
-        ) from None
+        text = f"MPI needs the package mpi4py, which is not installed; {INSTALL}."
+        raise ParameterError(text) from None
+    # MPI_Finalize waits for all ranks, and mpi4py would call it for one that failed alone.
     mpi4py.rc.initialize = mpi4py.rc.finalize = False
     try:
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "suspicious MPI", RuntimeWarning)
-            from mpi4py import MPI
+        from mpi4py import MPI
     except (ImportError, RuntimeError) as error:
         why = "; ".join(str(error).splitlines())
         raise ParameterError(
@@ -115,22 +59,24 @@ def load_mpi() -> Any:
     return MPI
 
 
-def _check_family(library: str) -> None:
-    """Refuse MPICH's library under Open MPI's launcher, where it would end the process itself."""
-    ours = "PMI_RANK" in os.environ or "OMPI_COMM_WORLD_SIZE" not in os.environ
-    if library.startswith("MPICH") and not ours:
-        raise _foreign("Open MPI started this rank", library)
-
-
-def _check_size(size: int, library: str) -> None:
-    """Refuse a world that has not the size that the launcher gives.
-
-    The mpiexec of one MPI with the library of another starts ranks that do not connect: several
-    jobs of size 1, each of which would write the same files.
-    """
-    asked = size_by_environment()
-    if asked is not None and asked != size:
+def start_mpi() -> Any:
+    """``mpi4py.MPI`` with MPI started and all ranks in one world; for the main thread only."""
+    mpi = load_mpi()
+    library = library_of(mpi)
+    if not mpi.Is_initialized():
+        ours = "PMI_RANK" in os.environ or "OMPI_COMM_WORLD_SIZE" not in os.environ
+        if library.startswith("MPICH") and not ours:  # it would end the process itself
+            raise _foreign("Open MPI started this rank", library)
+        with warnings.catch_warnings(), _ending_with_parent():
+            warnings.filterwarnings("ignore", "suspicious MPI", RuntimeWarning)  # checked below
+            mpi.Init_thread(mpi.THREAD_FUNNELED)
+    asked, size = size_by_environment(), mpi.COMM_WORLD.size
+    if asked not in (
+        None,
+        size,
+    ):  # several jobs of size 1, each of which would write the same files
         raise _foreign(f"The launcher started {asked} ranks but this one finds {size}", library)
+    return mpi
 
 
 def _foreign(what: str, library: str) -> ParameterError:
@@ -138,3 +84,20 @@ def _foreign(what: str, library: str) -> ParameterError:
         f"{what}: mpiexec belongs to another MPI than mpi4py's library, {library}; start with the "
         "mpiexec of that library (with srun, give --mpi=pmi2 or --mpi=pmix)."
     )
+
+
+@contextlib.contextmanager
+def _ending_with_parent() -> Iterator[None]:
+    """Inside, this process is killed when its parent ends, where the system supports that.
+
+    ``MPI_Init`` waits for all ranks in compiled code that holds Python's lock: if another rank dies
+    before, no signal handler and no thread can run here, and we would wait forever.
+    """
+    parent = os.getppid()
+    signal_at_end_of_parent(signal.SIGKILL)
+    if os.getppid() != parent:  # it ended before the request
+        os._exit(1)
+    try:
+        yield
+    finally:
+        signal_at_end_of_parent(signal.SIGCONT)  # as `SupervisorLink` wants it

@@ -13,14 +13,18 @@ import time
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import nnls
 
+from adfs.algorithms.adfs import prepare
+from adfs.algorithms.base import MethodSetting
+from adfs.data.generators import two_gaussians
 from adfs.errors import ParameterError
+from adfs.graphs.topology import Topology
 from adfs.mpi import library
 from adfs.mpi.communicator import Communicator, yield_core
-
-Vector = NDArray[np.float64]
+from adfs.mpi.mpi_network import MpiTransport
+from adfs.network import Vector
+from adfs.problem.finite_sum import Problem
 
 SIZES = (28, 1_000, 10_000, 100_000)
 NUMBERS = 2_000_000  # of a measured problem: more than fit in a core's cache, as in a real run
@@ -31,17 +35,14 @@ BATCHES = 21
 
 
 def measure(world: Communicator) -> dict[str, Any]:
-    """All that ``adfs info --mpi`` shows; the same on every rank, all of which have to call.
-
-    A time is the median over ranks or pairs of ranks; the slowest pair is given beside it.
-    """
+    """All that ``adfs info --mpi`` shows; times are medians over ranks or pairs of ranks."""
     if world.size < 2:
         raise ParameterError(
             "adfs info --mpi measures messages between ranks, and there is only one; start it as "
             "mpiexec -n 2 adfs info --mpi."
         )
-    swapper = Swapper(world)
-    rows = [_measure_size(world, swapper, n_features) for n_features in SIZES]
+    compiled = all(world.gather(library.register_mpi_symbols(world.mpi)))
+    rows = [_measure_size(world, n_features, compiled) for n_features in SIZES]
     exchange = np.array([row["exchange_us"] for row in rows])
     latency, per_byte, error = fit_line(8.0 * (np.array(SIZES) + 1), exchange)
     hosts = world.gather(platform.node())
@@ -51,7 +52,7 @@ def measure(world: Communicator) -> dict[str, Any]:
         "ranks": world.size,
         "hosts": len(set(hosts)),
         "oversubscribed": crowd > min(world.gather(os.cpu_count() or 1)),
-        "compiled": swapper.compiled,
+        "compiled": compiled,
         "sizes": rows,
         "latency_us": latency,
         "bandwidth_gb_s": 1e-3 / per_byte if per_byte > 0.0 else None,
@@ -59,10 +60,9 @@ def measure(world: Communicator) -> dict[str, Any]:
     }
 
 
-def _measure_size(world: Communicator, swapper: "Swapper", n_features: int) -> dict[str, Any]:
-    """One row of the table."""
+def _measure_size(world: Communicator, n_features: int, compiled: bool) -> dict[str, Any]:
     prox = float(np.median(world.gather(prox_seconds(n_features))))
-    pairs = exchange_seconds(world, swapper, n_features)
+    pairs = exchange_seconds(world, n_features, compiled)
     exchange, slowest = float(np.median(list(pairs.values()))), max(pairs, key=pairs.__getitem__)
     return {
         "n_features": n_features,
@@ -76,12 +76,6 @@ def _measure_size(world: Communicator, swapper: "Swapper", n_features: int) -> d
 
 def prox_seconds(n_features: int) -> float:
     """Seconds of one local update of Algorithm 1 at a dense logistic sample, all included."""
-    from adfs.algorithms.adfs import prepare
-    from adfs.algorithms.base import MethodSetting
-    from adfs.data.generators import two_gaussians
-    from adfs.graphs.topology import Topology
-    from adfs.problem.finite_sum import Problem
-
     n_samples = int(np.clip(NUMBERS // n_features, FEWEST_ROWS, MOST_ROWS))
     X, y = two_gaussians(n_samples, n_features)
     method = prepare(Problem([(X, y)], "logistic", 1.0, Topology.single()), MethodSetting())
@@ -96,28 +90,22 @@ def prox_seconds(n_features: int) -> float:
 
 
 def exchange_seconds(
-    world: Communicator, swapper: "Swapper", n_features: int
+    world: Communicator, n_features: int, compiled: bool
 ) -> dict[tuple[int, int], float]:
     """Seconds of an exchange of d + 1 numbers, of each pair of ranks that was tried."""
     mine: list[list[float]] = []
-    for turn in _turns(world.size):
+    rounds = world.size - 1 + world.size % 2  # of a tournament of all pairs
+    for turn in np.linspace(0, rounds - 1, min(rounds, MOST_ROUNDS)).astype(int).tolist():
         peer = partner(world.rank, turn, world.size)
         world.gather(None)  # all begin together, and ranks without a partner wait
         if peer is not None:
-            mine.append([peer, swapper.seconds(peer, n_features)])
+            mine.append([peer, _seconds_with(world, peer, n_features, compiled)])
     return {
         (rank, int(peer)): seconds
         for rank, pairs in enumerate(world.gather(mine))
         for peer, seconds in pairs
         if rank < peer
     }
-
-
-def _turns(size: int) -> list[int]:
-    """Rounds of a tournament of all ranks, or some of them spread evenly."""
-    rounds = size - 1 + size % 2
-    chosen = np.linspace(0, rounds - 1, min(rounds, MOST_ROUNDS))
-    return [int(turn) for turn in chosen]
 
 
 def partner(rank: int, turn: int, size: int) -> int | None:
@@ -127,27 +115,17 @@ def partner(rank: int, turn: int, size: int) -> int | None:
     --------
     >>> [[partner(rank, turn, 4) for rank in range(4)] for turn in range(3)]
     [[3, 2, 1, 0], [1, 0, 3, 2], [2, 3, 0, 1]]
-    >>> [partner(rank, 0, 3) for rank in range(3)]
-    [None, 2, 1]
     """
     last = size - 1 + size % 2  # the one that keeps its place; with an odd size, no rank
-    if rank == last:
-        other = next(k for k in range(last) if 2 * k % last == turn % last)
-    else:
-        other = (turn - rank) % last
-        other = last if other == rank else other
+    alone = turn * (last + 1) // 2 % last  # 2 alone = turn, modulo last, which is odd
+    other = alone if rank == last else last if rank == alone else (turn - rank) % last
     return other if other < size else None
 
 
 def fit_line(amounts: Vector, times: Vector) -> tuple[float, float, float]:
-    """Least squares of ``times = a + b amounts`` with a, b >= 0, in relative errors.
+    """Least squares of ``times = a + b amounts`` with a, b >= 0: a, b, largest relative error.
 
-    Absolute errors would let the largest message alone decide, and the latency be negative.
-
-    Returns
-    -------
-    tuple of float
-        ``a``, ``b`` and the largest relative error.
+    Errors are relative: absolute ones would let the largest message alone decide.
     """
     scaled = np.stack([np.ones_like(amounts), amounts / amounts.max()], axis=1) / times[:, None]
     solution, _ = nnls(scaled, np.ones_like(times))
@@ -155,45 +133,32 @@ def fit_line(amounts: Vector, times: Vector) -> tuple[float, float, float]:
     return float(solution[0]), float(solution[1] / amounts.max()), error
 
 
-class Swapper:
-    """Exchanges messages with another rank: by MPI's C functions where they are available."""
+def _seconds_with(world: Communicator, peer: int, n_features: int, compiled: bool) -> float:
+    """Seconds of an exchange: the median of means of some in a row, the first not counted.
 
-    def __init__(self, world: Communicator) -> None:
-        self.world = world
-        self.compiled = all(world.gather(bool(library.register_mpi_symbols(world.mpi))))
-
-    def seconds(self, peer: int, n_features: int) -> float:
-        """Seconds of an exchange: the median of means of some in a row, the first not counted.
-
-        Single ones mislead where two ranks share a core: the second of two exchanges has then
-        already arrived when it is posted.
-        """
-        n_swaps = BATCHES * int(np.clip(1_000_000 // n_features, 5, 100))
-        outgoing, incoming = np.ones(n_features + 1), np.empty(n_features + 1)
-        swap = self._compiled if self.compiled else self._plain
-        seconds = swap(peer, outgoing, incoming, n_swaps)
-        return float(np.median(seconds.reshape(BATCHES, -1).mean(axis=1)[1:]))
-
-    def _compiled(self, peer: int, outgoing: Vector, incoming: Vector, n_swaps: int) -> Vector:
+    Single ones mislead where two ranks share a core: the second of two exchanges has then
+    already arrived when it is posted.
+    """
+    mpi, comm = world.mpi, world.comm
+    outgoing, incoming = np.ones(n_features + 1), np.empty(n_features + 1)
+    seconds = np.zeros((BATCHES, int(np.clip(1_000_000 // n_features, 5, 100))))
+    if compiled:
         from adfs.kernels.exchange_timing import time_exchanges
 
-        mpi, seconds = self.world.mpi, np.zeros(n_swaps)
         fault = time_exchanges(
-            np.int32(peer), outgoing, incoming, np.uintp(mpi._handleof(self.world.comm)),
+            np.int32(peer), outgoing, incoming, np.uintp(mpi._handleof(comm)),
             np.uintp(mpi._handleof(mpi.DOUBLE)), np.zeros(2 * mpi._sizeof(mpi.Request), np.uint8),
-            np.zeros(2 * mpi._sizeof(mpi.Status), np.uint8), np.zeros(1, np.int32), seconds,
+            np.zeros(2 * mpi._sizeof(mpi.Status), np.uint8), np.zeros(1, np.int32),
+            seconds.reshape(-1),
         )  # fmt: skip
         if fault:
             raise mpi.Exception(fault)
-        return seconds
-
-    def _plain(self, peer: int, outgoing: Vector, incoming: Vector, n_swaps: int) -> Vector:
-        comm, testall = self.world.comm, self.world.mpi.Request.Testall
-        seconds = np.zeros(n_swaps)
-        for k in range(n_swaps):
+    else:
+        transport = MpiTransport(mpi, comm)
+        for k in range(seconds.size):
             started = time.perf_counter()
-            requests = [comm.Irecv(incoming, peer), comm.Isend(outgoing, peer)]
-            while not testall(requests):
+            transport.post(0, peer, 0, outgoing, incoming)
+            while not transport.done(0):
                 yield_core()
-            seconds[k] = time.perf_counter() - started
-        return seconds
+            seconds.flat[k] = time.perf_counter() - started
+    return float(np.median(seconds.mean(axis=1)[1:]))

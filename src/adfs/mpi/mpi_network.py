@@ -1,130 +1,105 @@
-"""Nodes on the ranks that mpiexec started: the methods of `adfs.network` between processes."""
+"""Nodes on the ranks that mpiexec started: the methods of `adfs.network` between processes.
 
-from __future__ import annotations
+A carrier moves the messages of pairwise events: plain mpi4py as the readable reference, C calls
+from compiled code for speed. It serves a rank until its nodes are done, or for some time without a
+message, after which the engine checks the clock and signals. ``seconds`` were spent waiting;
+``waits`` are the begin and end of each wait, if recorded.
+"""
 
 import itertools
+import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from adfs.agreement import attempt, gather_from_all, require_same
+from adfs.engine.execution import MOST_SPANS
+from adfs.engine.steppers import QueueStepper
 from adfs.errors import ParameterError
 from adfs.graphs.topology import Topology
-from adfs.kernels import node_sums as kernel
-from adfs.mpi.communicator import Communicator
-from adfs.mpi.session import open_world
-from adfs.mpi.transport import make_carrier
-from adfs.network import Answer, Block, Callback, Matrix, Network, Numbers, TreeSum, Vector
+from adfs.kernels import node_sums, rank_nodes
+from adfs.mpi import library
+from adfs.mpi.communicator import Communicator, open_world, yield_core
+from adfs.network import Answer, Callback, Matrix, Network, Numbers, Vector, leaves, pair_up, push
 
 GATHERED = 4_096  # numbers of all ranks together, up to which each rank receives all of them
 ROWS = 0  # tag of neighbours' rows
+POLLS = 2_000  # of a plain carrier without a message, before it returns
 
 
 class MpiNetwork(Network):
-    """A graph whose nodes are spread over ranks.
+    """A graph whose nodes are spread over ranks, each of which has at least one.
 
-    Parameters
-    ----------
-    world : Communicator
-        The ranks; its communicators carry sums, heartbeats and messages apart from each other.
-    topology : Topology
-    rank_of : array of shape (n_nodes,)
-        The rank of each node; every rank has one.
-    carrier : {"auto", "plain"}
-        Whether messages of pairwise events are sent by compiled code, where the platform allows it.
+    The communicators of ``world`` carry sums, heartbeats and messages apart from each other.
     """
 
-    engine = "mpi"
-
-    def __init__(
-        self, world: Communicator, topology: Topology, rank_of: Numbers, carrier: str = "auto"
-    ) -> None:
-        self.world, self._carrier = world, carrier
+    def __init__(self, world: Communicator, topology: Topology, rank_of: Numbers) -> None:
+        self.world = world
         self.clock = world.mpi.Wtime
-        super().__init__(topology, world.rank, rank_of, world)
+        super().__init__(topology, rank_of, world)
         self._all_nodes = [np.flatnonzero(rank_of == rank) for rank in range(self.size)]
         self._order = np.argsort(np.concatenate(self._all_nodes))
-        self._blocks = [self._blocks_of(nodes) for nodes in self._all_nodes]
+        blocks = [pair_up(leaves(nodes), topology.n_nodes)[1] for nodes in self._all_nodes]
+        every = [block for each in blocks for block in each]
+        self._n_blocks = np.array([len(each) for each in blocks])
+        self._block_order = sorted(range(len(every)), key=every.__getitem__)
+        self._block_merges = pair_up(sorted(every), topology.n_nodes)[0]
         self._links_to = self._shared_rows()
-        world.link.report(nodes=self.nodes.tolist(), peers=self._waiting_peers())
-
-    def _blocks_of(self, nodes: Numbers) -> list[Block]:
-        """The blocks of the tree that are wholly on a rank with these nodes."""
-        tree = TreeSum(self.topology.n_nodes)
-        for node in nodes.tolist():
-            tree.add(Block(0, node))
-        return tree.blocks
+        waiting = {
+            rank: self.beyond[rows - len(self.nodes)].tolist() for rank, _, rows in self._links_to
+        }
+        world.link.report(nodes=self.nodes.tolist(), peers=waiting)
 
     def _shared_rows(self) -> list[tuple[int, Numbers, Numbers]]:
         """For each neighbouring rank: own rows that it needs, and where its rows go here."""
-        ends = self.topology.edges.astype(np.int64)
-        both = np.concatenate([ends, ends[:, ::-1]])
-        ours = both[(self.rank_of[both[:, 0]] == self.rank)]
-        ours = ours[self.rank_of[ours[:, 1]] != self.rank]
-        found = []
-        for rank in np.unique(self.rank_of[ours[:, 1]]).tolist():
-            pairs = ours[self.rank_of[ours[:, 1]] == rank]
-            sent, got = np.unique(pairs[:, 0]), np.unique(pairs[:, 1])
-            found.append((rank, self.here[sent], self._row_of[got]))
-        return found
-
-    def _waiting_peers(self) -> dict[int, list[int]]:
-        """For each rank that waits for our messages, the nodes there that do."""
-        return {
-            rank: self.beyond[rows - len(self.nodes)].tolist() for rank, _, rows in self._links_to
-        }
-
-    # Sums over all nodes.
+        leaving = (self.ends >= 0).sum(axis=1) == 1
+        pairs = self.topology.edges[leaving].astype(np.int64)
+        first_is_here = self.ends[leaving, :1] >= 0
+        own, far = np.where(first_is_here, pairs, pairs[:, ::-1]).T
+        ranks = self.rank_of[far]
+        return [
+            (rank, self.here[np.unique(own[ranks == rank])],
+             self._row_of[np.unique(far[ranks == rank])])
+            for rank in np.unique(ranks).tolist()
+        ]  # fmt: skip
 
     def _combined(
         self, width: int, blocks: list[Vector], values: Matrix
     ) -> Iterator[Answer | None]:
-        if self.is_whole:
-            yield from super()._combined(width, blocks, values)
-            return
-        every = np.empty((self.topology.n_nodes, 0))
+        every, total = np.empty((self.topology.n_nodes, 0)), np.zeros(0)
         if values.shape[1]:
-            every = yield from self._all_values(values)
-        total = np.zeros(0)
+            counts = [len(nodes) * values.shape[1] for nodes in self._all_nodes]
+            flat = yield from self._gathered(values.ravel(), counts)
+            every = flat.reshape(len(self._order), -1)[self._order]
         if width:
-            total = yield from self._total(width, blocks)
+            total = yield from self._total(np.array(blocks))
         yield Answer(total, every)
 
-    def _all_values(self, own: Matrix) -> Any:
-        """Rows of all nodes in node order; for a few numbers per node."""
-        counts = [len(nodes) * own.shape[1] for nodes in self._all_nodes]
-        every = yield from self._gathered(own.ravel(), counts)
-        return every.reshape(len(self._order), -1)[self._order]
-
-    def _total(self, width: int, blocks: list[Vector]) -> Any:
+    def _total(self, own: Matrix) -> Any:
         """Sum of the blocks of all ranks: all to all if they are small, else a slice per rank."""
-        own = np.array(blocks).reshape(len(blocks), width)
-        n_blocks = [len(each) for each in self._blocks]
-        if width * sum(n_blocks) <= GATHERED:
-            every = yield from self._gathered(own.ravel(), [n * width for n in n_blocks])
+        width, n_blocks = own.shape[1], self._n_blocks
+        if width * n_blocks.sum() <= GATHERED:
+            every = yield from self._gathered(own.ravel(), (n_blocks * width).tolist())
             return self._tree_sum(every.reshape(-1, width))
         cuts = np.linspace(0, width, self.size + 1).astype(np.int64)
         widths = np.diff(cuts)
         outgoing = np.concatenate([own[:, a:b].ravel() for a, b in itertools.pairwise(cuts)])
         mine = int(widths[self.rank])
-        incoming = np.empty(sum(n_blocks) * mine)
-        sent, received = len(own) * widths, np.array(n_blocks) * mine
+        sent, received = len(own) * widths, n_blocks * mine
+        incoming = np.empty(received.sum())
         self.bytes_sent += 8 * int(sent.sum() - sent[self.rank])
-        comm = self.world.sums
-        yield from _until(comm.Ialltoallv([outgoing, sent], [incoming, received]))
+        yield from _until(self.world.sums.Ialltoallv([outgoing, sent], [incoming, received]))
         part = self._tree_sum(incoming.reshape(-1, mine))
         total = yield from self._gathered(part, widths.tolist())
         return total
 
     def _tree_sum(self, rows: Matrix) -> Vector:
         """The sum of all ranks' blocks, whose rows come rank after rank."""
-        blocks = [block for each in self._blocks for block in each]
-        tree = TreeSum(self.topology.n_nodes)
-        for place in sorted(range(len(blocks)), key=lambda k: blocks[k].number << blocks[k].level):
-            tree.add(blocks[place], rows[place])
-        return tree.rows[0]
+        stack: list[Vector] = []
+        for place, additions in zip(self._block_order, self._block_merges, strict=True):
+            push(stack, rows[place], additions)
+        return stack[0]
 
     def _gathered(self, own: Vector, counts: list[int]) -> Any:
         """The numbers of all ranks, one after the other."""
@@ -133,8 +108,6 @@ class MpiNetwork(Network):
         yield from _until(self.world.sums.Iallgatherv(own, [every, counts]))
         return every
 
-    # Callbacks of compiled code.
-
     def _callback_address(self) -> int:
         if self.is_whole:
             return 0
@@ -142,63 +115,50 @@ class MpiNetwork(Network):
         return self._callback.address
 
     def _answer_kernel(self, kind: int, rows: Matrix) -> None:
-        """Called from inside a compiled round; an error here ends the job."""
         try:
-            if kind == kernel.SUM:
-                rows[0] = self._awaited(self._combined(rows.shape[1], list(rows), _NO_VALUES)).total
+            if kind == node_sums.SUM:
+                no_values = np.empty((len(self.nodes), 0))
+                answers = self._combined(rows.shape[1], list(rows), no_values)
+                rows[0] = self._awaited(answers).total
             else:
                 self.neighbours(rows)
         except BaseException as error:  # a second Ctrl-C, too: compiled code cannot pass it on
             self.world.fail_with(error)
 
     def neighbours(self, rows: Matrix) -> None:
-        """Fill the rows of neighbours on other ranks."""
-        comm, requests, incoming = self.world.messages, [], []
-        for rank, _, theirs in self._links_to:
-            buffer = np.empty((len(theirs), rows.shape[1]))
-            incoming.append((theirs, buffer))
-            requests.append(comm.Irecv(buffer, rank, ROWS))
-        outgoing = [np.ascontiguousarray(rows[ours]) for _, ours, _ in self._links_to]
-        for (rank, _, _), piece in zip(self._links_to, outgoing, strict=True):
-            requests.append(comm.Isend(piece, rank, ROWS))
-            self.bytes_sent += piece.nbytes
-        self._wait_all(requests, "the rows of neighbours on other ranks")
-        for theirs, buffer in incoming:
-            rows[theirs] = buffer
+        messages = [
+            (rank, np.ascontiguousarray(rows[ours]), np.empty((len(theirs), rows.shape[1])))
+            for rank, ours, theirs in self._links_to
+        ]
+        self._swap(messages, ROWS, "the rows of neighbours on other ranks")
+        for (_, _, theirs), (_, _, incoming) in zip(self._links_to, messages, strict=True):
+            rows[theirs] = incoming
 
     def exchange(self, edge: int, outgoing: Vector) -> Vector:
-        """Swap a row with the far end of an edge."""
         k, l = self.topology.edges[edge].tolist()
         rank = int(self.rank_of[l] if self.rank_of[k] == self.rank else self.rank_of[k])
-        incoming, sent = np.empty_like(outgoing), np.ascontiguousarray(outgoing)
-        comm = self.world.messages
-        requests = [comm.Irecv(incoming, rank, 1 + edge), comm.Isend(sent, rank, 1 + edge)]
-        self.bytes_sent += sent.nbytes
-        self._wait_all(requests, f"a message over the edge between nodes {k} and {l}")
-        return incoming
+        message = (rank, np.ascontiguousarray(outgoing), np.empty_like(outgoing))
+        self._swap([message], 1 + edge, f"a message over the edge between nodes {k} and {l}")
+        return message[2]
 
-    def _wait_all(self, requests: list[Any], what: str) -> None:
-        test = self.world.mpi.Request.Testall
+    def _swap(self, messages: list[tuple[int, Matrix, Matrix]], tag: int, what: str) -> None:
+        """Send an array to each of these ranks, and receive one."""
+        comm, test = self.world.messages, self.world.mpi.Request.Testall
+        requests = [comm.Irecv(incoming, rank, tag) for rank, _, incoming in messages]
+        requests += [comm.Isend(outgoing, rank, tag) for rank, outgoing, _ in messages]
+        self.bytes_sent += sum(outgoing.nbytes for _, outgoing, _ in messages)
         self._await(lambda: bool(test(requests)), what)
 
-    # Heartbeats, messages of queues, and rows collected on the first rank.
-
     def begin_max(self, own: Numbers, largest: Numbers) -> Callable[[], bool]:
-        """Begin to compute the largest of each number over all ranks."""
         if self.is_whole:
             return super().begin_max(own, largest)
         request = self.world.beats.Iallreduce(own, largest, self.world.mpi.MAX)
         return lambda: bool(request.Test())
 
     def carrier(self, stepper: Any) -> Any:
-        """What moves the messages of a `QueueStepper`."""
-        world = self.world
-        return make_carrier(stepper, world.mpi, world.messages, self._carrier, self.keep_waits)
+        return make_carrier(stepper, self.world.mpi, self.world.messages, self.keep_waits)
 
     def collect(self, own: Matrix) -> Matrix:
-        """The rows of all nodes on rank 0; on the others, their own."""
-        if self.is_whole:
-            return own
         counts = [len(nodes) * own.shape[1] for nodes in self._all_nodes]
         whole = np.empty(sum(counts)) if self.rank == 0 else None
         into = None if whole is None else [whole, counts]
@@ -207,26 +167,122 @@ class MpiNetwork(Network):
         return own if whole is None else whole.reshape(-1, own.shape[1])[self._order]
 
 
-_NO_VALUES: NDArray[np.float64] = np.empty((0, 0))
-
-
 def _until(request: Any) -> Iterator[None]:
-    """None until a request is complete."""
     while not request.Test():
         yield None
+
+
+class MpiTransport:
+    """Buffers through mpi4py: receive, send, test."""
+
+    def __init__(self, mpi: Any, comm: Any) -> None:
+        self._mpi, self._comm = mpi, comm
+        self._requests: dict[int, list[Any]] = {}
+
+    def post(self, node: int, rank: int, edge: int, outgoing: Vector, incoming: Vector) -> None:
+        """Receive before sending, so that a large message has a buffer to go to."""
+        received = self._comm.Irecv(incoming, rank, edge)
+        self._requests[node] = [received, self._comm.Isend(outgoing, rank, edge)]
+
+    def done(self, node: int) -> bool:
+        """Whether both are complete."""
+        return bool(self._mpi.Request.Testall(self._requests[node]))
+
+
+class PlainCarrier:
+    """The reference: each message goes through Python."""
+
+    def __init__(self, rank: QueueStepper, transport: Any) -> None:
+        self._rank, self._transport = rank, transport
+        self.seconds = 0.0
+        self.waits = np.empty((0, 2))
+
+    def serve(self) -> bool:
+        """Serve until no node has moved for `POLLS` polls."""
+        idle = 0
+        while idle < POLLS:
+            moved = serve(self._rank, self._transport)
+            if self._rank.done:
+                return True
+            idle = 0 if moved else idle + 1
+            if idle:
+                started = time.perf_counter()
+                yield_core()
+                self.seconds += time.perf_counter() - started
+        return False
+
+
+class CompiledCarrier:
+    """The same in one compiled loop."""
+
+    def __init__(self, rank: QueueStepper, mpi: Any, comm: Any, keep_waits: bool = False) -> None:
+        from adfs.kernels import rank_messages  # needs MPI's symbols
+
+        self._rank, self._loop = rank, rank_messages
+        n, request = len(rank.problem.nodes), mpi._sizeof(mpi.Request)
+        self._port = rank_messages.Port(
+            np.uint64(mpi._handleof(comm)), np.uint64(mpi._handleof(mpi.DOUBLE)), rank.peer_of,
+            np.zeros(2 * n * request, np.uint8), np.zeros(2 * mpi._sizeof(mpi.Status), np.uint8),
+            np.zeros(1, np.int32), np.zeros(1),
+            np.empty((MOST_SPANS if keep_waits else 0, 2)), np.zeros(1, np.int64),
+        )  # fmt: skip
+
+    def serve(self) -> bool:
+        rank = self._rank
+        code = self._loop.run_until_idle(
+            rank.work, rank.problem.rows, rank.queue, rank.clocks, rank.mailbox, self._port
+        )  # fmt: skip
+        if code == self._loop.FAILED:
+            raise ConnectionError("could not send or receive a message: MPI reports a fault")
+        return bool(code == self._loop.FINISHED)
+
+    @property
+    def seconds(self) -> float:
+        return float(self._port.seconds[0])
+
+    @property
+    def waits(self) -> Matrix:
+        return self._port.waits[: self._port.n_waits[0]]
+
+
+def serve(rank: QueueStepper, transport: Any) -> int:
+    """Run a rank's nodes as far as possible, begin their exchanges, finish completed ones.
+
+    Returns how many nodes moved: none when all wait for other ranks, or are done.
+    """
+    moved, mailbox = rank.advance(), rank.mailbox
+    for node in np.flatnonzero(mailbox.status == rank_nodes.POST).tolist():
+        edge = int(rank.queue.which[rank.queue.head[node]])
+        side = 0 if rank.ends[edge, 0] == node else 1
+        outgoing, incoming = (mailbox.messages[2 * node + k] for k in (side, 1 - side))
+        transport.post(node, int(rank.peer_of[edge]), edge, outgoing, incoming)
+        mailbox.status[node] = rank_nodes.WAIT_REMOTE
+    for node in np.flatnonzero(mailbox.status == rank_nodes.WAIT_REMOTE).tolist():
+        if transport.done(node):
+            rank_nodes.finish_exchange(node, rank.work, rank.queue, rank.clocks, mailbox)
+            moved += 1
+    return moved
+
+
+def make_carrier(
+    rank: QueueStepper, mpi: Any, comm: Any, keep_waits: bool = False
+) -> CompiledCarrier | PlainCarrier:
+    """Compiled code where the platform allows it."""
+    if library.register_mpi_symbols(mpi):
+        return CompiledCarrier(rank, mpi, comm, keep_waits)
+    return PlainCarrier(rank, MpiTransport(mpi, comm))
 
 
 def connect(topology: Topology | None, n_own: int, nodes: Sequence[int] | None) -> Network:
     """The network of a program under mpiexec, whose ranks have ``n_own`` shards each."""
     world = open_world()
-    world.timeout = None  # ranks may be late, because they read their data
     counts = gather_from_all(world, n_own)
     first = sum(counts[: world.rank])
     own = list(range(first, first + n_own)) if nodes is None else [int(node) for node in nodes]
     claims = world.gather(own)
     graph = topology or Topology.parse("grid", n_nodes=max(1, sum(counts)))
     require_same(world, {"topology": graph})
-    rank_of = attempt(world, lambda: _placed(claims, counts, graph), (ParameterError,))
+    rank_of = attempt(world, lambda: _placed(claims, counts, graph))
     return MpiNetwork(world, graph, rank_of)
 
 
@@ -240,12 +296,11 @@ def _placed(claims: list[list[int]], counts: list[int], graph: Topology) -> Numb
                 "each node, at least one, in ascending order of the nodes."
             )
         for node in own:
-            if not 0 <= node < graph.n_nodes or rank_of[node] >= 0:
-                where = "twice" if 0 <= node < graph.n_nodes else f"not in {graph.name}"
-                raise ParameterError(
-                    f"Node {node} of rank {rank} is {where}; every node of the graph is on one "
-                    "rank."
-                )
+            is_known = 0 <= node < graph.n_nodes
+            if not is_known or rank_of[node] >= 0:
+                where = "twice" if is_known else f"not in {graph.name}"
+                rule = "every node of the graph is on one rank."
+                raise ParameterError(f"Node {node} of rank {rank} is {where}; {rule}")
             rank_of[node] = rank
     if (rank_of < 0).any():
         raise ParameterError(

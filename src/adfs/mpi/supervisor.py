@@ -2,8 +2,8 @@
 
 An MPI library that loses a rank ends the job at once without a useful message, and a killed rank
 cannot print one. So the rank itself is a child of this process (`Supervisor`), which remains when
-the child dies. Two pipes join them: through one the child (`SupervisorLink`) reports its facts and
-its normal end; nothing is written to the other, whose end shows the child that the supervisor died.
+the child dies. A socket joins them: through it the child (`SupervisorLink`) reports its facts; in
+the other direction nothing is written, and its end shows the child that the supervisor died.
 
 The child inherits all file descriptors, because the launcher's PMI uses one of them, and runs in a
 session of its own, so that a terminal's Ctrl-C arrives once, through the supervisor.
@@ -14,25 +14,79 @@ Imports neither MPI nor arithmetic: this process lives as long as the rank and s
 import contextlib
 import json
 import os
-import select
 import signal
+import socket
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from types import FrameType
 from typing import Any
 
 from adfs.errors import AdfsError
-from adfs.mpi.failure_message import RankFacts, failure_message, how_it_ended
-from adfs.mpi.launcher import FailurePrinter, end_job, rank_by_environment
+from adfs.mpi import launcher
 
-LINK = "ADFS_SUPERVISED"  # "read,write,launcher": the child's ends of the pipes, and a process
-FINISHED = "finished"
+LINK = "ADFS_SUPERVISED"  # "socket,launcher": the child's end of the socket, and a process
 FORWARDED = ("SIGTERM", "SIGINT", "SIGHUP", "SIGUSR1", "SIGUSR2")
 POLL = 0.25  # seconds between two checks of the child's state
+MOST_NAMED = 8
 FAILED = 1
+
+
+@dataclass(frozen=True)
+class RankFacts:
+    """What a rank has reported of itself; all of it may be missing when it dies early.
+
+    Examples
+    --------
+    >>> facts = RankFacts(rank=1, nodes=[2, 3], peers={0: [0, 1]})
+    >>> print(failure_message(facts, "was killed by SIGKILL"))
+    rank 1 (nodes 2-3) was killed by SIGKILL, and rank 0 (nodes 0-1) waits for it: the job \
+ends; run it again, with --checkpoint DIR to be able to continue.
+    """
+
+    rank: int | None = None
+    nodes: Sequence[int] = ()
+    # Nodes of other ranks that wait for its messages, by rank; JSON turns ranks into texts.
+    peers: Mapping[Any, Sequence[int]] = field(default_factory=dict)
+    timeout: float = 60.0  # seconds that it may be stopped
+    resumable: bool = False  # whether there are checkpoints to continue from
+    finished: bool = False  # whether a normal end follows, with any exit code
+
+
+def failure_message(facts: RankFacts, what: str) -> str:
+    """Which rank failed and how, which ranks wait for it, and the way out."""
+    again = "run it again, with --checkpoint DIR to be able to continue."
+    way_out = "continue with --resume." if facts.resumable else again
+    peers = sorted((int(rank), nodes) for rank, nodes in facts.peers.items())
+    names = [f"rank {rank} ({_node_names(nodes)})" for rank, nodes in peers[:MOST_NAMED]]
+    if len(peers) > MOST_NAMED:
+        names.append(f"{len(peers) - MOST_NAMED} more ranks")
+    waits = "waits" if len(peers) == 1 else "wait"
+    waiting = f", and {', '.join(names)} {waits} for it" if names else ""
+    return f"{rank_name(facts)} {what}{waiting}: the job ends; {way_out}"
+
+
+def rank_name(facts: RankFacts) -> str:
+    """``rank 1 (nodes 2-3)``, as far as it is known."""
+    rank = launcher.rank_by_environment() if facts.rank is None else facts.rank
+    name = "the process" if rank is None else f"rank {rank}"
+    return f"{name} ({_node_names(facts.nodes)})" if facts.nodes else name
+
+
+def _node_names(nodes: Sequence[int]) -> str:
+    """``node 4``, ``nodes 0-3, 7``: consecutive numbers are written as a range."""
+    ranges: list[list[int]] = []
+    for node in sorted(nodes):
+        if ranges and node == ranges[-1][1] + 1:
+            ranges[-1][1] = node
+        else:
+            ranges.append([node, node])
+    texts = [str(a) if a == b else f"{a}-{b}" for a, b in ranges[:MOST_NAMED]]
+    more = ", ..." if len(ranges) > MOST_NAMED else ""
+    return f"node{'s' if len(nodes) > 1 else ''} {', '.join(texts)}{more}"
 
 
 def is_supervised() -> bool:
@@ -43,10 +97,9 @@ def is_supervised() -> bool:
 def supervise(argv: Sequence[str]) -> int:
     """Run ``adfs`` with these arguments as a supervised child; returns the exit code.
 
-    The child's own code is returned when it has reported its normal end. When it was killed,
-    stopped for longer than its timeout, or ended without that report, one message on stderr names
-    the rank, its nodes, the ranks that wait for it and the way out, and the code is 1; a signal
-    that was meant for the job (`FORWARDED`) gives 128 + its number, as in a shell.
+    It is the child's own when it has reported its normal end. When it was killed, stopped for
+    longer than its timeout, or ended without that report, there is a message (`failure_message`)
+    and the code is 1; a signal that was meant for the job gives 128 + its number, as in a shell.
     """
     return Supervisor([sys.executable, "-m", "adfs", *argv], held=("SIGINT", "SIGTERM")).run()
 
@@ -54,13 +107,9 @@ def supervise(argv: Sequence[str]) -> int:
 class Supervisor:
     """One child process, from its start to the message about its end.
 
-    Parameters
-    ----------
-    command : sequence of str
-        What to run; it should open a `SupervisorLink` soon.
-    held : sequence of str
-        Signals that are blocked in the child until it unblocks them (`signal.pthread_sigmask`),
-        when it has handlers: while Python starts, they would cause a traceback.
+    ``command`` should open a `SupervisorLink` soon. Signals named in ``held`` are blocked in the
+    child until it has handlers (`signal.pthread_sigmask`): while Python starts, they would cause a
+    traceback.
 
     Examples
     --------
@@ -70,10 +119,9 @@ class Supervisor:
 
     def __init__(self, command: Sequence[str], held: Sequence[str] = ()) -> None:
         self.command = list(command)
-        self._held = [getattr(signal, name) for name in held]
         self.facts = RankFacts()
-        self.finished = False  # the child has reported its normal end
-        self._process: subprocess.Popen[bytes] | None = None
+        self._held = [getattr(signal, name) for name in held]
+        self._process: Any = None
         self._forwarded: list[int] = []
         self._pending: list[int] = []
         self._stopped: float | None = None  # seconds in the stopped state; None: it runs
@@ -82,45 +130,31 @@ class Supervisor:
 
     def run(self) -> int:
         """Start the child, wait, and return the exit code."""
-        previous = self._handle_signals()
+        numbers = [getattr(signal, name) for name in FORWARDED]
+        heard = [n for n in numbers if signal.getsignal(n) is not signal.SIG_IGN]  # not with nohup
+        previous = {number: signal.signal(number, self._forward) for number in heard}
         try:
-            reports, alive = self._start()
-            try:
+            with self._start() as reports:
                 return self._wait(reports)
-            finally:
-                os.close(reports)
-                os.close(alive)
         finally:
             for number, handler in previous.items():
                 signal.signal(number, handler)
 
-    def _start(self) -> tuple[int, int]:
-        """Start the child; returns our ends of the pipes."""
-        reports, write = os.pipe()
-        read, alive = os.pipe()
-        for end in (write, read):
-            os.set_inheritable(end, True)
-        environment = {**os.environ, LINK: f"{read},{write},{self._launcher}"}
+    def _start(self) -> socket.socket:
+        """Start the child; returns our end of the socket."""
+        ours, theirs = socket.socketpair()
+        theirs.set_inheritable(True)
+        environment = {**os.environ, LINK: f"{theirs.fileno()},{self._launcher}"}
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, self._held)  # the child inherits it
         try:
-            self._process = subprocess.Popen(
-                self.command, close_fds=False, start_new_session=True, env=environment
-            )
+            with theirs:
+                self._process = subprocess.Popen(
+                    self.command, close_fds=False, start_new_session=True, env=environment
+                )
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-            os.close(write)
-            os.close(read)
         self._send_pending()
-        return reports, alive
-
-    def _handle_signals(self) -> dict[int, Any]:
-        """Forward signals from now on; ignored ones (nohup) stay ignored."""
-        previous: dict[int, Any] = {}
-        for name in FORWARDED:
-            number = getattr(signal, name, None)
-            if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
-                previous[number] = signal.signal(number, self._forward)
-        return previous
+        return ours
 
     def _forward(self, number: int, frame: FrameType | None) -> None:
         """Forward each kind of signal once: launchers repeat them, and a second one kills."""
@@ -132,38 +166,40 @@ class Supervisor:
     def _send_pending(self) -> None:
         """Send pending signals; one may come before the child has started, or after its end."""
         while self._pending and self._process is not None and self._process.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
+            with contextlib.suppress(ProcessLookupError, IndexError):  # sent by the handler
                 os.kill(self._process.pid, self._pending.pop(0))
 
-    def _wait(self, reports: int) -> int:
+    def _wait(self, reports: socket.socket) -> int:
         """Read and poll, until the child has ended or has to be killed."""
-        is_open, last = True, time.monotonic()
-        while True:
-            is_open = is_open and self._read(reports)
-            if not is_open:
-                time.sleep(POLL / 10)  # the pipe ends a moment before the process does
-            code = self._poll()
-            if code is not None:
-                while is_open and select.select([reports], [], [], 0)[0]:
-                    is_open = self._read(reports)
-                return self._exit_code(code)
+        reports.settimeout(POLL)
+        last = time.monotonic()
+        while (code := self._poll()) is None:
+            if not self._read(reports):
+                time.sleep(POLL / 10)  # the socket ends a moment before the process does
             now = time.monotonic()
             reason = self._reason_to_kill(now - last)
-            last = now
             if reason is not None:
-                return self._kill(reason)
+                with contextlib.suppress(ProcessLookupError):  # it may end by itself just now
+                    os.killpg(self._process.pid, signal.SIGKILL)  # with all that it has started
+                self._process.wait()
+                return self._fail(reason)
+            last = now
+        reports.settimeout(0.0)
+        while self._read(reports):
+            pass
+        return self._exit_code(code)
 
-    def _read(self, reports: int) -> bool:
-        """Read what the child reports, for `POLL` seconds; False once it has closed its end."""
-        if not select.select([reports], [], [], POLL)[0]:
+    def _read(self, reports: socket.socket) -> bool:
+        """Read what the child reports; False once there will be no more."""
+        try:
+            piece = reports.recv(1 << 16)
+        except TimeoutError:
             return True
-        piece = os.read(reports, 1 << 16)
+        except BlockingIOError:  # it has ended, but a process that it has started has not
+            return False
         *lines, self._unread = (self._unread + piece).split(b"\n")
-        for report in map(json.loads, lines):
-            if report == FINISHED:
-                self.finished = True
-            else:
-                self.facts = self.facts.updated(report)
+        for line in lines:
+            self.facts = replace(self.facts, **json.loads(line))
         return bool(piece)
 
     def _poll(self) -> int | None:
@@ -171,7 +207,6 @@ class Supervisor:
 
         Stops are reported by ``waitpid`` itself, which every POSIX system has, unlike ``/proc``.
         """
-        assert self._process is not None
         options = os.WNOHANG | os.WUNTRACED | os.WCONTINUED
         while True:
             pid, status = os.waitpid(self._process.pid, options)
@@ -182,8 +217,8 @@ class Supervisor:
             elif os.WIFCONTINUED(status):
                 self._stopped = None
             else:
-                self._process.returncode = os.waitstatus_to_exitcode(status)
-                return self._process.returncode
+                self._process.returncode = code = os.waitstatus_to_exitcode(status)
+                return code
 
     def _reason_to_kill(self, elapsed: float) -> str | None:
         """Why the child should not be waited for any longer, if there is a reason.
@@ -191,7 +226,7 @@ class Supervisor:
         A poll counts for no more than the usual pause: where the whole job was suspended, this
         process was stopped as well, and that is not the child's fault.
         """
-        if rank_by_environment() is not None and os.getppid() != self._launcher:
+        if launcher.rank_by_environment() is not None and os.getppid() != self._launcher:
             return "stopped: mpiexec has ended"
         if self._stopped is None:
             return None
@@ -200,27 +235,21 @@ class Supervisor:
             return None
         return f"was stopped (SIGSTOP) for more than {self.facts.timeout:g} s"
 
-    def _kill(self, reason: str) -> int:
-        """Kill the child and all processes that it has started."""
-        assert self._process is not None
-        with contextlib.suppress(ProcessLookupError):  # it may end by itself at this moment
-            os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
-        return self._fail(reason)
-
     def _exit_code(self, code: int) -> int:
         """The exit code for a child that ended with ``code``, after a message where one is due."""
         number = -code if code < 0 else code - 128
         if number in self._forwarded:
             return 128 + number  # as requested; launchers that clean up send SIGTERM too
-        if code >= 0 and (self.finished or code == 0):
+        if code >= 0 and (self.facts.finished or code == 0):
             return code
-        return self._fail(how_it_ended(code))
+        if code > 0:
+            return self._fail(f"ended with exit code {code} before its work was done")
+        names = {each.value: each.name for each in signal.Signals}  # none of real-time signals
+        return self._fail(f"was killed by {names.get(number, f'signal {number}')}")
 
     def _fail(self, what: str) -> int:
-        """Print what happened, and end the job."""
-        FailurePrinter(self._launcher).print(failure_message(self.facts, what))
-        end_job(FAILED)
+        launcher.print_failure(failure_message(self.facts, what), self._launcher)
+        launcher.end_job(FAILED)
         return FAILED
 
 
@@ -229,61 +258,48 @@ class SupervisorLink:
 
     Leaving the context reports a normal end, unless an unexpected error is raised: the supervisor
     then names the rank that the traceback belongs to. A thread waits for the end of the supervisor;
-    then it prints the message in its place and ends this process, so that no rank runs on without a
-    launcher.
-
-    Without a supervisor (a single process, a test) nothing is reported.
+    then it prints the message in its place and ends this process: no rank runs without a launcher.
 
     Examples
     --------
     >>> with SupervisorLink() as link:
-    ...     link.report(rank=0, size=1, nodes=[0, 1], peers={}, timeout=60.0, resumable=False)
-    >>> link.supervised
-    False
+    ...     link.report(rank=0, nodes=[0, 1], peers={}, timeout=60.0, resumable=False)
+    >>> link.facts.finished
+    True
     """
 
     def __init__(self) -> None:
-        found = os.environ.pop(LINK, None)  # our own children are not supervised
-        self.supervised = found is not None
         self.facts = RankFacts()
-        self._finished = False
-        self._printer = FailurePrinter(os.getppid())
+        self._launcher = os.getppid()
+        self._socket: socket.socket | None = None
+        found = os.environ.pop(LINK, None)  # our own children are not supervised
         if found is not None:
-            read, self._pipe, launcher = (int(number) for number in found.split(","))
-            self._printer = FailurePrinter(launcher)
-            for end in (read, self._pipe):
-                os.set_inheritable(end, False)
-            threading.Thread(target=self._wait_for_end, args=(read,), daemon=True).start()
+            descriptor, self._launcher = map(int, found.split(","))
+            self._socket = socket.socket(fileno=descriptor)
+            self._socket.set_inheritable(False)
+            launcher.signal_at_end_of_parent(signal.SIGCONT)  # if stopped, we have to notice it too
+            threading.Thread(target=self._wait_for_end, args=(self._socket,), daemon=True).start()
 
     def report(self, **changes: Any) -> None:
-        """Replace some of the `RankFacts`: rank, size, nodes, peers, timeout, resumable."""
-        self.facts = self.facts.updated(changes)
-        self._send(changes)
+        """Replace some of the `RankFacts`."""
+        self.facts = replace(self.facts, **changes)
+        if self._socket is not None:
+            with contextlib.suppress(ConnectionError):  # the thread that waits for this acts soon
+                self._socket.sendall(json.dumps(changes).encode() + b"\n")
 
-    def finish(self) -> None:
-        """Report that what follows is a normal end, with any exit code: no message is needed."""
-        if not self._finished:
-            self._finished = True
-            self._send(FINISHED)
+    def fail(self, text: str, code: int) -> None:
+        """A last message on stderr, unless another rank of this host has one; ends the job."""
+        self.report(finished=True)
+        launcher.print_failure(text, self._launcher)
+        launcher.end_job(code)
 
-    def print_failure(self, text: str) -> None:
-        """A last message on stderr, unless another rank of this host has printed one."""
-        self.finish()
-        self._printer.print(text)
-
-    def _send(self, report: Any) -> None:
-        line = json.dumps(report).encode() + b"\n"
-        with contextlib.suppress(BrokenPipeError):  # the thread that waits for this acts soon
-            while self.supervised and line:
-                line = line[os.write(self._pipe, line) :]
-
-    def _wait_for_end(self, read: int) -> None:
-        """Wait for the end of a pipe into which nothing is written: the supervisor has ended."""
-        os.read(read, 1)
+    def _wait_for_end(self, supervisor: socket.socket) -> None:
+        with contextlib.suppress(ConnectionError):
+            supervisor.recv(1)  # nothing is ever written, so this is the supervisor's end
         what = "stopped: its supervisor (the process that mpiexec started) has ended"
-        self._printer.print(failure_message(self.facts, what))
-        if not self._finished:
-            end_job(FAILED)
+        launcher.print_failure(failure_message(self.facts, what), self._launcher)
+        if not self.facts.finished:  # else the launcher's descriptor may be another file by now
+            launcher.end_job(FAILED)
         os._exit(FAILED)
 
     def __enter__(self) -> "SupervisorLink":
@@ -291,4 +307,4 @@ class SupervisorLink:
 
     def __exit__(self, kind: type[BaseException] | None, error: Any, trace: Any) -> None:
         if kind is None or issubclass(kind, AdfsError | OSError) or not issubclass(kind, Exception):
-            self.finish()
+            self.report(finished=True)

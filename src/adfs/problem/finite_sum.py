@@ -176,8 +176,9 @@ class Problem:
         # as `adfs.network.connect` imports the network of ranks.
         loading = importlib.import_module("adfs.mpi.problem_loading")
         problem: Problem = loading.problem_from_files(
-            os.fspath(source), loss, sigma, topology, engine, n_features, how, seed, m, n_nodes
-        )
+            os.fspath(source), loss, sigma, topology, engine, n_nodes,
+            n_features=n_features, how=how, seed=seed, m=m,
+        )  # fmt: skip
         return problem
 
     def _measure_rows(self) -> None:
