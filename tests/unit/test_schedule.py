@@ -107,25 +107,8 @@ def test_an_empty_schedule_is_a_schedule(parameters, tmp_path):
     schedule = Schedule.sample(parameters, 0)
     assert list(schedule.blocks()) == []
     assert schedule.times().tolist() == [0.0] * 6
-    assert len(schedule.node(0).t) == 0
     schedule.save(tmp_path / "empty.npz")
     assert len(Schedule.load(tmp_path / "empty.npz")) == 0
-
-
-def test_the_parts_of_all_nodes_merge_to_the_whole_schedule(parameters):
-    schedule = Schedule.sample(parameters, 40_000, seed=6)
-    whole, n_edges = schedule.events(), len(schedule.edges)
-    met = np.zeros(len(schedule), int)
-    for node in range(schedule.n_nodes):
-        part = schedule.node(node)
-        assert (np.diff(part.t) > 0).all()
-        assert np.array_equal(whole.which[part.t], part.which)
-        assert np.array_equal(whole.sample[part.t], part.sample)
-        local = part.which >= n_edges
-        assert (part.which[local] == n_edges + node).all()
-        assert (schedule.edges[part.which[~local]] == node).any(axis=1).all()
-        met[part.t] += 1
-    assert np.array_equal(met, np.where(whole.which >= n_edges, 1, 2))
 
 
 @pytest.mark.parametrize("tau", [0.0, 0.3, 5.0])

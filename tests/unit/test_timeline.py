@@ -1,7 +1,6 @@
-"""Intervals, critical path, Chrome trace and picture of a schedule."""
+"""Intervals, Chrome trace and picture of a schedule."""
 
 import json
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -16,7 +15,6 @@ from adfs.schedule.timeline import (
     KINDS,
     WAIT,
     chrome_trace,
-    critical_path,
     idle,
     intervals,
 )
@@ -123,53 +121,10 @@ def test_a_window_of_a_schedule_shows_the_same_intervals(kind):
     assert window.tobytes() == whole[whole["event"] >= 200].tobytes()
 
 
-def test_figure_2_critical_path_is_b_d_then_d_then_c_d(figure_2):
-    events, edges = figure_2
-    for kind in CLOCKS:
-        assert critical_path(events, Clock(edges, 4, Delays(tau=3.0), kind)).tolist() == [1, 3, 4]
-
-
-@pytest.mark.parametrize("law", ["constant", "pareto"])
-@pytest.mark.parametrize("kind", CLOCKS)
-@pytest.mark.parametrize("seed", range(8))
-def test_durations_along_the_critical_path_sum_to_the_makespan(kind, seed, law):
-    events, clock = random_case(kind, seed, law=law)
-    path = critical_path(events, clock)
-    total = 0.0
-    for duration in clock.durations(events)[path]:
-        total += duration
-    assert total == advanced(clock, events).time
-    assert (np.diff(path) > 0).all()
-
-
-@pytest.mark.parametrize("kind", CLOCKS)
-def test_neighbours_on_the_critical_path_share_a_node(kind):
-    events, clock = random_case(kind, 21)
-    members = [set(RING[w].tolist()) if w < 6 else {w - 6} for w in events.which.tolist()]
-    path = critical_path(events, clock)
-    assert len(path) > 20
-    for first, second in pairwise(path):
-        assert members[first] & members[second]
-
-
-@pytest.mark.parametrize("kind", CLOCKS)
-def test_the_critical_path_of_a_window_is_numbered_globally(kind):
-    which = np.random.default_rng(13).integers(0, 12, 300)
-    clock = Clock(RING, 6, Delays(tau=2.0), kind)
-    path = critical_path(make_events(which), clock)
-    moved = critical_path(make_events(which, 1000), clock)
-    assert (moved - 1000).tolist() == path.tolist()
-
-
-def test_no_events_have_no_critical_path():
-    assert critical_path(make_events([]), Clock(RING, 6, Delays())).tolist() == []
-
-
 @pytest.mark.parametrize("kind", CLOCKS)
 def test_looking_leaves_the_clock_untouched(kind):
     events, clock = random_case(kind, 2)
     intervals(events, clock)
-    critical_path(events, clock)
     assert clock.time == 0.0
 
 

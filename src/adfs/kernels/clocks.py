@@ -107,45 +107,6 @@ def follow(which, edges, duration, clock, finish, reached, left):
 
 
 @njit(cache=True, nogil=True)
-def bind(which, edges, clock, reached, left, before, latest):
-    """Who determined whose time: fill ``before`` (K, 2) and ``latest`` (n,).
-
-    A link is ``2 k + side``: event k as felt by its node ``side``. ``before[k, side]`` is the link
-    that ended when this one began to count, ``latest[i]`` the link that set the finish time of
-    node i; -1 where there is none. An exchange whose message had arrived before the node came
-    sets nothing there, so the node keeps its former link.
-    """
-    n_edges = edges.shape[0]
-    latest[:] = -1
-    for k in range(which.size):
-        node = which[k] - n_edges
-        if node >= 0:
-            before[k, 0] = latest[node]
-            latest[node] = 2 * k
-            continue
-        i, j = edges[which[k], 0], edges[which[k], 1]
-        of_i, of_j = latest[i], latest[j]
-        i_is_last = reached[k, 0] >= reached[k, 1]
-        if left[k, 0] > reached[k, 0]:
-            before[k, 0] = of_i if clock == RENDEZVOUS and i_is_last else of_j
-            latest[i] = 2 * k
-        if left[k, 1] > reached[k, 1]:
-            before[k, 1] = of_j if clock == RENDEZVOUS and not i_is_last else of_i
-            latest[j] = 2 * k + 1
-
-
-@njit(cache=True, nogil=True)
-def backtrack(before, link, path):
-    """Write the events that lead to ``link``, last one first, into ``path``; return how many."""
-    length = 0
-    while link >= 0:
-        path[length] = link // 2
-        length += 1
-        link = before[link // 2, link % 2]
-    return length
-
-
-@njit(cache=True, nogil=True)
 def work_time(work, speed, random, law, shape, keys, counter):
     """``work`` elementary steps at a node, each with a factor of its own if ``random``.
 

@@ -3,7 +3,7 @@
 import io
 import os
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,14 +19,6 @@ from adfs.storage import write_whole
 
 BLOCK = 1 << 14
 STORED = ("edges", "n_nodes", "which", "sample")
-
-
-class NodePart(NamedTuple):
-    """A node's own part of a schedule: its events' indices ``t``, what they are, which sample."""
-
-    t: NDArray[np.int64]
-    which: NDArray[np.int32]
-    sample: NDArray[np.int32]
 
 
 class Schedule:
@@ -87,17 +79,6 @@ class Schedule:
         """The events from ``start`` on, in blocks; memory for one block only."""
         for first in range(start, self.n_events, size):
             yield self.events(first, first + size)
-
-    def node(self, node: int) -> NodePart:
-        """The part of the schedule in which ``node`` takes part."""
-        mine = np.append(np.any(self.edges == node, axis=1), np.arange(self.n_nodes) == node)
-        parts = []
-        for block in self.blocks():
-            hits = np.flatnonzero(mine[block.which])
-            parts.append(NodePart(hits + block.start, block.which[hits], block.sample[hits]))
-        columns = zip(*parts, strict=True) if parts else ([], [], [])
-        t, which, sample = (np.concatenate([[], *column]) for column in columns)
-        return NodePart(t.astype(np.int64), which.astype(np.int32), sample.astype(np.int32))
 
     def clock(
         self, tau: float = 1.0, clock: str = "nonblocking", delays: Delays | None = None

@@ -1,4 +1,4 @@
-"""What each node does when: intervals, the critical path, idle time, and Chrome's trace format.
+"""What each node does when: intervals, idle time, and Chrome's trace format.
 
 All functions take a clock in its state *before* the events and leave it untouched, so a window of
 a long schedule is shown by advancing a clock to its beginning.
@@ -41,7 +41,6 @@ class Passage(NamedTuple):
     nodes: NDArray[np.int32]
     reached: NDArray[np.float64]
     left: NDArray[np.float64]
-    finish: NDArray[np.float64]
 
 
 def intervals(events: Events, clock: Clock) -> NDArray[np.void]:
@@ -66,22 +65,6 @@ def intervals(events: Events, clock: Clock) -> NDArray[np.void]:
     table = np.concatenate(parts)
     # A node waits at an exchange before it communicates: within an event, kinds go backwards.
     return table[np.lexsort((-table["kind"].astype(np.int8), table["event"], table["node"]))]
-
-
-def critical_path(events: Events, clock: Clock) -> NDArray[np.int64]:
-    """Indices of the chain of events that determines the makespan, in order.
-
-    Each event of the chain begins to count when the one before it ends, so from a clock at zero
-    their durations (``clock.durations``) sum, in this order, to the makespan exactly. Shortening
-    any event outside the chain alone gains nothing.
-    """
-    seen = _follow(events, clock)
-    before = np.full(seen.reached.shape, -1, dtype=np.int64)
-    latest = np.empty(clock.n_nodes, dtype=np.int64)
-    clocks.bind(events.which, clock.edges, clock.code, seen.reached, seen.left, before, latest)
-    path = np.empty(len(events.which), dtype=np.int64)
-    length = clocks.backtrack(before, latest[np.argmax(seen.finish)], path)
-    return events.start + path[:length][::-1]
 
 
 def idle(table: NDArray[np.void], n_nodes: int) -> NDArray[np.void]:
@@ -138,12 +121,13 @@ def _follow(events: Events, clock: Clock) -> Passage:
     event = events.start + np.arange(len(which), dtype=np.int64)
     duration = clock.durations(events)
     reached, left = np.zeros((2, len(which), 2))
-    finish = clock.finish.copy()
-    clocks.follow(which, clock.edges, duration, clock.code, finish, reached, left)
+    clocks.follow(
+        which, clock.edges, duration, clock.code, clock.finish.copy(), reached, left
+    )  # fmt: skip
     alone = np.full((clock.n_nodes, 2), -1, dtype=np.int32)
     alone[:, 0] = np.arange(clock.n_nodes)
     nodes = np.concatenate([clock.edges, alone])[which]
-    return Passage(event, duration, nodes, reached, left, finish)
+    return Passage(event, duration, nodes, reached, left)
 
 
 def _rows(
