@@ -91,7 +91,7 @@ class DsbaParameters(SelfDescribing):
 
     @property
     def rho(self) -> float:
-        """``E T`` falls by that share a round."""
+        """``E T`` falls by that share per round (T: docs/algorithms/dsba.md)."""
         return min(self.rates(self.kept))
 
     def description(self) -> Description:
@@ -120,7 +120,7 @@ def mean_size(problem: Problem) -> float:
 
 
 class Dsba(TableAlgorithm[kernel.DsbaState]):
-    """DSBA on a network, a proximal step and an exchange with all neighbours a round.
+    """DSBA on a network: per round a proximal step and an exchange with all neighbours.
 
     The pass over the data that fills the table before round 0 is counted nowhere, as set-up.
     """

@@ -43,7 +43,7 @@ BLOCK_GRADIENTS = 1 << 21  # sample gradients in one compiled call: some tenths 
 
 
 def make_batches(problem: Problem, batch: int, seed: int, stream: str) -> katyusha.Batches:
-    """Alias tables of ``L_ij / S_i``, one counter stream a node, and ``1 / (N b p_ij)``."""
+    """Alias tables of ``L_ij / S_i``, one counter stream per node, and ``1 / (N b p_ij)``."""
     conditioning, network = problem.conditioning, problem.network
     live, n_samples = conditioning.live_counts > 0, int(conditioning.live_counts.sum())
     tables, factors = np.zeros(problem.n_rows, np.int64), np.zeros(problem.n_rows)

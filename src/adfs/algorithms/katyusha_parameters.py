@@ -65,7 +65,7 @@ class MeanForm:
         return [Cost(inner, self.diameter), Cost(both, self.diameter * (1 + snapshot_moves))]
 
     def time_per_efold(self, batch: Any, every: Any, rho: Any) -> Any:
-        """Idealized time of a factor e, at ``rho`` a round and a snapshot ``every`` so many."""
+        """Idealized time of a factor e, at ``rho`` per round and a snapshot ``every`` so many."""
         inner = float(np.max(self._speed)) * batch + self._reduction_time
         snapshot = float(np.max(self._speed * self.counts)) + self._reduction_time
         return (snapshot + every * inner) / (-every * np.log1p(-rho))

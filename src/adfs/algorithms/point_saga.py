@@ -51,7 +51,7 @@ class PointSagaParameters(SelfDescribing):
 
     @property
     def rho(self) -> float:
-        """``1 - theta``: ``E |x - x*|^2`` falls by that share a round."""
+        """``1 - theta``: the mean energy falls by that share per round."""
         a = 1.0 + self.gamma * self.ridge
         table = 2.0 * a / (2.0 * a + self.gamma * self.smoothness) / self.n_samples
         return min(1.0 - a**-2, table)
