@@ -1,4 +1,4 @@
-"""DSBA: the kernel is EXTRA with SAGA's backward estimate; it contracts as its docstring proves."""
+"""DSBA: the kernel is EXTRA with SAGA's backward estimate; it contracts as its page proves."""
 
 import dataclasses
 import itertools
@@ -102,7 +102,7 @@ def test_on_one_machine_it_is_point_saga():
 
 
 class Energy:
-    """V, T and the exact expectations of the docstring's theorem, with dense matrices."""
+    """V, T and the exact expectations of the theorem on its page, with dense matrices."""
 
     def __init__(self, case, chosen):
         self.network, self.alpha, self.chosen = network_of(case), chosen.alpha, chosen

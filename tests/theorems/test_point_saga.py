@@ -1,4 +1,4 @@
-"""Point-SAGA: the kernel is the literal method, which contracts as its docstring proves."""
+"""Point-SAGA: the kernel is the literal method, which contracts as its page proves."""
 
 import functools
 
@@ -115,7 +115,7 @@ def test_the_proven_rate_is_never_below_the_published_one(n, smoothness):
 
 
 class Energy:
-    """V of the docstring's theorem, for any step."""
+    """V of the theorem on its page, for any step."""
 
     def __init__(self, case, loss, gamma):
         self.samples, n, self.mu = literal.mean_form(case.shards, case.problem.sigma)

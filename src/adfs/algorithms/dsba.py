@@ -1,71 +1,19 @@
 """DSBA (Shen et al. 2018): EXTRA, with SAGA's gradient estimate taken at the point it leads to.
 
-Mean form. With ``mbar = N / n`` node i holds ``F_i = (1/m_i) sum_j B_ij + lam_i/2 |.|^2``, where
-``B_ij = (m_i / mbar) f_ij`` and ``lam_i = sigma_i / mbar``; then ``sum_i F_i = F / mbar`` whatever
-the sizes of the shards. (Without the factor ``m_i / mbar`` it is another problem that is solved.)
-``W = I - Lap / lambda_max``, ``Wt = (I + W) / 2``, rows of ``z`` are the nodes' iterates.
-
-Derivation. EXTRA is ``z_1 = W z_0 - alpha g_0``, ``z_{t+1} = Wt (2 z_t - z_{t-1}) - alpha (g_t -
-g_{t-1})`` with ``g_t = grad F(z_t)``. DSBA takes for ``g_t`` SAGA's estimate, and at ``z_{t+1}``:
-
-    g_t = delta_t + phibar_t + lam z_{t+1},    delta_t = grad B_ij(z_{t+1}) - phi_ij,
-
-with j uniform at each node, and a table ``phi_ij`` of gradients of mean ``phibar``. Its entry j
-becomes ``grad B_ij(z_{t+1})``, so ``phibar_{t+1} = phibar_t + delta_t / m``, and ``phibar`` drops
-out of the difference: ``g_t - g_{t-1} = delta_t - (1 - 1/m) delta_{t-1} + lam (z_{t+1} - z_t)``.
-Everything at ``z_{t+1}`` goes to the left, and round t is one prox at each node:
+Mean form: with ``mbar = N / n`` node i holds ``F_i = (1/m_i) sum_j B_ij + lam_i/2 |.|^2``, where
+``B_ij = (m_i / mbar) f_ij`` and ``lam_i = sigma_i / mbar``. ``W = I - Lap / lambda_max``,
+``Wt = (I + W) / 2``, rows of ``z`` are the nodes' iterates, and ``phi_ij`` is a table of gradients
+of mean ``phibar``. In round t every node draws j uniformly and takes one proximal step:
 
     z_{t+1} + alpha (grad B_ij + lam)(z_{t+1}) = psi_t,
     psi_0 = W z_0 + alpha (phi_ij - phibar_0),
-    psi_t = Wt (2 z_t - z_{t-1}) + alpha ((1 - 1/m) delta_{t-1} + phi_ij + lam z_t).
+    psi_t = Wt (2 z_t - z_{t-1}) + alpha ((1 - 1/m) delta_{t-1} + phi_ij + lam z_t),
+    delta_t = grad B_ij(z_{t+1}) - phi_ij,    phi_ij <- grad B_ij(z_{t+1}).
 
-Gradients are multiples of rows, so the table is a scalar per sample. The kernel runs the same
-recursion summed up, which does not collect rounding errors. At n = 1 this is Point-SAGA, table of
-scalars and all.
+Gradients are multiples of rows, so the table is a scalar per sample. `adfs.kernels.dsba` runs the
+same recursion in its summed form. At n = 1 this is Point-SAGA, with its table of scalars.
 
-Rate
-----
-Summed up, EXTRA's recursion is ``z_{t+1} = Wt z_t - w_t - alpha g_t`` with
-``w_t = sum_{s <= t} U z_s`` and ``U = (I - W) / 2 = I - Wt``. Put ``w = U^{1/2} q``. From here on
-all letters mean differences to the optimum (where ``w* = -alpha grad F``). Let
-``e_i = phi_ij - phibar_i``, of mean zero, ``phi' = grad B_ij(z+)`` and ``y = phi' + lam z+``: then
-
-    z+ + alpha y = Wt z - w + alpha e,    q+ = q + U^{1/2} z+.
-
-Identity. For ``V = <z, Wt z> + |q|^2``, as ``Wt + U = I``,
-
-    V+ = |z+|^2 + 2 <w, z+> + |q|^2.
-
-Square the equation of ``z+`` for ``|z+|^2``, take its product with ``w`` for ``<w, z+>``, and use
-that ``e`` has mean zero and ``|Wt z|^2 = <z, Wt z> - <z, Wt U z>``:
-
-    E V+ + E [ 2 alpha <z+, y> + |w + alpha y|^2 ] + <z, Wt U z> = V + alpha^2 E |e|^2.
-
-Theorem. Let ``L`` bound the smoothness of all ``B_ij``, ``l`` and ``l+`` be the least and largest
-``lam_i``, ``m`` the largest ``m_i``, ``G_i`` the mean of ``|phi_ij|^2`` over j. For ``0 < h < 1``
-let ``b = alpha (L + 2 l+) / (2 (1 - h))``, ``s = 2 alpha l (1 - (1 - h) l+ / (L + 2 l+))`` and
-
-    T = (1 + s) <z, Wt z> + |q|^2 + (2 alpha h / L) sum_i m_i G_i.
-
-Then ``E T+ <= (1 - rho) T`` with
-
-    rho = min( s / (1 + s),  gamma / (2 (1 + b)),  (1 - alpha L / (2 h)) / m ).
-
-Proof. ``|w + alpha y|^2 >= |w|^2 / (1 + b) - alpha^2 |y|^2 / b``, ``|w|^2 >= (gamma/2) |q|^2``, and
-``|y|^2 <= (L + 2 l+) <z+, phi'> + sum_i lam_i^2 |z_i+|^2``. By the choice of ``b`` what is left of
-``2 alpha <z+, y>`` is at least ``2 alpha h <z+, phi'> + s |z+|^2``. Here
-``<z+, phi'> >= |phi'|^2 / L``, which pays for what enters the table, as ``G_i`` moves to
-``(1 - 1/m_i) G_i + E |phi_i'|^2 / m_i``; and ``E |e_i|^2 <= G_i``. At n = 1 there is no q: h = 1.
-
-So every ``alpha < 2 / L`` converges, with ``1 / rho = O(L / l + 1 / gamma + m)``, the complexity of
-the DSBA paper, whose own theorem asks for ``1 / (24 L)``. We take the h with the largest rho.
-
-Rules. ``theory``: that ``1 / (24 L)``. ``paper``: ``1 / (4 L)``, which the ADFS paper fine-tuned,
-calling larger steps unstable (Appendix E); neither the proof nor our runs say so. ``tuned``:
-``2 / (L + 4 m l)``, where the rates of the iterate and of the table meet, were there no network.
-Against ``paper`` it took 3.1 to 4.8 times fewer rounds to 1e-8 on five problems with labels from a
-model and 7.7 times fewer to 1e-6 on Higgs (n = 4, m = 10^4); with random labels, where the data are
-curved enough by themselves, from 2.3 times fewer (m = 20) to 1.4 times more (m = 200).
+Derivation, proof of the rate and the rules for alpha: docs/algorithms/dsba.md.
 """
 
 import math
@@ -143,7 +91,7 @@ class DsbaParameters(SelfDescribing):
 
     @property
     def rho(self) -> float:
-        """``E T`` falls by that share a round."""
+        """``E T`` falls by that share per round (T: docs/algorithms/dsba.md)."""
         return min(self.rates(self.kept))
 
     def description(self) -> Description:
@@ -172,7 +120,7 @@ def mean_size(problem: Problem) -> float:
 
 
 class Dsba(TableAlgorithm[kernel.DsbaState]):
-    """DSBA on a network, a proximal step and an exchange with all neighbours a round.
+    """DSBA on a network: per round a proximal step and an exchange with all neighbours.
 
     The pass over the data that fills the table before round 0 is counted nowhere, as set-up.
     """

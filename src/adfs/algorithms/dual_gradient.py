@@ -3,24 +3,14 @@
 What the batch dual methods (MSDA, ESDACD) ask of a node in one iteration. The paper charges it as
 one pass, ``m``; the real cost shows in the wall time, so it is kept near that: chord steps with an
 old Hessian from the node's last answer (`adfs.kernels.dual_gradient`), a new Hessian only when the
-old one has cost more passes than it would. On Higgs and Covtype (n = 25, m = 10^4, 400 iterations
-of MSDA) that is 3.3 passes per dual gradient, a Hessian counted as 5.5. Where d x d matrices are
-too large, Newton's steps come from conjugate gradients instead.
+old one has cost more passes than it would. Where d x d matrices are too large, Newton's steps come
+from conjugate gradients instead.
 
-How exact
----------
-Let ``e`` be the energy ``r . H^{-1} r`` of the residual ``r = grad f_i - x_i``. What ``f_i - x_i .
-theta`` lies above its minimum is ``e / 2`` near the answer, and always at most ``|r|^2 / (2
-sigma_i)``, which the tests look at. A node stops when its next step, whose ratio ``q`` of energies
-it has measured on the last one, will leave ``q e <= 1e-24 s_i``, where ``s_i`` is the larger of
-``f_i(0)`` and the mean of ``f_k(0)`` over nodes; then it makes that step. So a dual gradient adds
-about ``1e-24`` of F to the suboptimality, twelve decades below the 1e-12 that outer iterations may
-be asked for, and is no further than ``1e-12 sqrt(s_i / sigma_i)`` from the exact one. That leaves
-room for what acceleration makes of errors, a factor like the square root of a condition number. A
-step that stops gaining below ``e = 1e-20 s_i`` has met rounding.
-
-The answer depends on ``x_i`` and on the node's own former questions alone: asking in another order
-among nodes, or on a copy of the memory, changes no bit of it.
+Let ``e = r . H^{-1} r`` be the energy of the residual ``r = grad f_i - x_i``. A node stops when its
+next step, whose ratio ``q`` of energies it has measured on the last one, will leave ``q e <= 1e-24
+s_i``, where ``s_i`` is the larger of ``f_i(0)`` and the mean of ``f_k(0)`` over nodes; then it
+makes that step. A step that stops gaining below ``e = 1e-20 s_i`` has met rounding. What this
+leaves of the error, and measured costs: docs/algorithms/msda.md, Dual gradients.
 """
 
 import itertools

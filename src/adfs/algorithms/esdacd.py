@@ -1,39 +1,23 @@
 """ESDACD: accelerated coordinate descent on the dual, one edge at a time (Hendrikx et al. 2019).
 
-Generalized APCG (Appendix A, Algorithm 2, Corollary 1) with ``psi = 0`` on
-
-    D(lambda) = sum_i f_i^*((A lambda)^(i)),    A e_kl = mu_kl (e_k - e_l),
-
-over the communication edges only. The block of ``grad D`` of edge (k, l) is ``mu_kl (theta_k -
-theta_l)`` with ``theta_i = grad f_i^*((A lambda)^(i))``. The curvature of ``f_i^*`` lies between
-``1 / M_i`` and ``1 / sigma_i``, where ``M_i = sigma_i + lambda_max(B_i)``, so ``D`` is
-``sigma_A``-strongly convex on ``Ker(A)^perp`` and ``M_kl``-smooth along an edge,
-
-    sigma_A = lambda_min^+(A^T diag(M_i)^{-1} A),    M_kl = mu_kl^2 (1 / sigma_k + 1 / sigma_l),
-    rho = min_kl p_kl sqrt(sigma_A / (M_kl R_kl)).
-
-Algorithm 2 multiplied by ``A``: ``x, v, y`` are rows of nodes that sum to zero, and ``A e_kl mu_kl
-= mu_kl^2 (e_k - e_l)`` makes the step of the sampled edge
+Generalized APCG (Appendix A, Algorithm 2, Corollary 1) with ``psi = 0`` on the dual of consensus.
+Rows ``x, v, y`` of nodes sum to zero. The step of the sampled edge (k, l) is
 
     y = (x + rho v) / (1 + rho);    w = (1 - rho) v + rho y
     g = eta~_kl (grad f_k^*(y_k) - grad f_l^*(y_l)),    eta~_kl = rho mu_kl^2 / (sigma_A p_kl)
     v' = w - g (e_k - e_l);    x' = y + (rho R_kl / p_kl) (v' - w),
 
-that is the communication of ADFS with ``grad f_k^*(y_k)`` for ``y_k / sigma_k``; rows that are not
-touched only mix, so the lazy form and the kernels are those of ADFS. ``sigma_A`` is that of the
-n x n matrix ``mu^2 D_M^{-1/2} Lap D_M^{-1/2}``, which has the same positive eigenvalues.
-Corollary 1 gives ``sigma_A |v - x*|^2 + 2 (D(x) - D*)`` the rate ``1 - rho`` in expectation, and
-``sum_i sigma_i |grad f_i^*(x_i) - theta*|^2 <= 2 (D(x) - D*)``.
+    sigma_A = lambda_min^+(mu^2 D_M^{-1/2} Lap D_M^{-1/2}),    M_i = sigma_i + lambda_max(B_i),
+    M_kl = mu_kl^2 (1 / sigma_k + 1 / sigma_l),    rho = min_kl p_kl sqrt(sigma_A / (M_kl R_kl)).
 
-Rules: ``theory`` samples edges evenly; ``tuned`` with ``p_kl`` proportional to ``sqrt(M_kl R_kl)``,
-the largest ``rho`` there is. It also loads no node more than it must: a rate ``rho`` needs ``p_kl
->= rho sqrt(M_kl R_kl / sigma_A)`` on every edge, here with equality.
+That is the communication of ADFS with ``grad f_k^*(y_k)`` for ``y_k / sigma_k``; rows that are not
+touched only mix, so the lazy form and the kernels are those of ADFS.
 
 Before an exchange each end computes its dual gradient, which takes ``m``; then they exchange it. A
 single node has no edge: its events are local, and its dual gradient at 0 is the answer.
 The output is ``grad f_i^*(y_i)`` at every node, on a copy of what the nodes remember: n dual
 gradients that a reading needs and a run does not. Before the first event it is the model started
-from.
+from. Derivation, proof and rules: docs/algorithms/esdacd.md.
 """
 
 import math

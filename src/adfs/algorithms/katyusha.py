@@ -14,11 +14,8 @@ the same round, but a coin of probability ``p`` decides in each round whether th
 ``y``; there is no average. Kinds of rounds: 0 is an inner round, 1 a snapshot and then an inner
 round. The first round always takes the snapshot.
 
-Deviations. Katyusha: ``theta`` is ``1 + alpha lam`` unless the problem is so well conditioned that
-the proof needs less (`katyusha_parameters.loop_rate`); with Allen-Zhu's constants that is where
-``tau1`` is capped. L-Katyusha: the published text moves the snapshot after round ``k`` to ``y_k``,
-the point before the round; here to ``y_{k+1}``, the newest. The proof is the same and its rate a
-little better (docs/algorithms/katyusha.md), and the first full gradient is a round like any other.
+Deviations: ``theta`` of well conditioned problems (`katyusha_parameters.loop_rate`), and the newest
+``y`` as L-Katyusha's snapshot. Both with their proofs: docs/algorithms/katyusha.md.
 """
 
 import math
@@ -46,7 +43,7 @@ BLOCK_GRADIENTS = 1 << 21  # sample gradients in one compiled call: some tenths 
 
 
 def make_batches(problem: Problem, batch: int, seed: int, stream: str) -> katyusha.Batches:
-    """Alias tables of ``L_ij / S_i``, one counter stream a node, and ``1 / (N b p_ij)``."""
+    """Alias tables of ``L_ij / S_i``, one counter stream per node, and ``1 / (N b p_ij)``."""
     conditioning, network = problem.conditioning, problem.network
     live, n_samples = conditioning.live_counts > 0, int(conditioning.live_counts.sum())
     tables, factors = np.zeros(problem.n_rows, np.int64), np.zeros(problem.n_rows)

@@ -1,14 +1,11 @@
 """Constants of Katyusha and L-Katyusha: one inequality, two ways to renew the snapshot.
 
-With ``E|g - grad f(x)|^2 <= 2 V (f(w) - f(x) - <grad f(x), w - x>)`` and
-``alpha tau1 (L_f + V / tau2) <= 1`` a round of either method satisfies
+``V`` bounds the variance: ``E|g - grad f(x)|^2 <= 2 V (f(w) - f(x) - <grad f(x), w - x>)``. Errors
+fall by ``1 - rho`` per round if
 
-    E[P(y+) - P*] / tau1 + (1 + alpha lam) E|z+ - x*|^2 / (2 alpha)
-        <= (tau2 / tau1) (P(w) - P*) + (tau3 / tau1) (P(y) - P*) + |z - x*|^2 / (2 alpha),
+    alpha tau1 (L_f + V / tau2) <= 1,  1 + alpha lam >= 1 / (1 - rho),  tau1 >= rho + tau2 Q(rho),
 
-``tau3 = 1 - tau1 - tau2`` (docs/algorithms/katyusha.md). Errors then fall by ``1 - rho`` a round if
-``1 + alpha lam >= 1 / (1 - rho)`` and ``tau1 >= rho + tau2 Q(rho)``, where ``Q``, the surplus, is
-what the age of the snapshot costs.
+where ``Q``, the surplus, is what the age of the snapshot costs. Proof: docs/algorithms/katyusha.md.
 """
 
 from __future__ import annotations
@@ -68,7 +65,7 @@ class MeanForm:
         return [Cost(inner, self.diameter), Cost(both, self.diameter * (1 + snapshot_moves))]
 
     def time_per_efold(self, batch: Any, every: Any, rho: Any) -> Any:
-        """Idealized time of a factor e, at ``rho`` a round and a snapshot ``every`` so many."""
+        """Idealized time of a factor e, at ``rho`` per round and a snapshot ``every`` so many."""
         inner = float(np.max(self._speed)) * batch + self._reduction_time
         snapshot = float(np.max(self._speed * self.counts)) + self._reduction_time
         return (snapshot + every * inner) / (-every * np.log1p(-rho))

@@ -6,10 +6,8 @@ next: it takes the point or shortens the step (`descent.sufficient`), and moves 
 
     direction = -H gradient,   H = the two-loop recursion (Nocedal and Wright, Algorithm 7.4)
 
-on the last pairs ``s = theta_k+1 - theta_k``, ``y = gradient_k+1 - gradient_k``. There is no search
-for a longer step: F is strongly convex, so ``s . y >= sigma |s|^2`` whatever the step, and the next
-direction corrects a short one. SciPy's L-BFGS-B calls its function and cannot be halted between two
-evaluations; tests compare the number of evaluations with it.
+on the last pairs ``s = theta_k+1 - theta_k``, ``y = gradient_k+1 - gradient_k``. Why there is no
+search for a longer step: docs/algorithms/lbfgs.md.
 """
 
 import math

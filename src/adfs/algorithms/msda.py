@@ -1,42 +1,23 @@
 """MSDA and SSDA: accelerated gradient on the dual, Chebyshev gossip (Scaman et al. 2017, Alg. 2).
 
-Consensus is the constraint ``G^{1/2} Theta = 0`` for a gossip matrix ``G`` with kernel ``1``. The
-dual problem is to minimise ``D(lambda) = sum_i f_i^*(x_i)`` with ``x = G^{1/2} lambda``, that is
-over rows ``x_i`` that sum to zero, and ``grad D = G^{1/2} Theta``, ``theta_i = grad f_i^*(x_i)``.
-Nesterov's method with constant momentum, multiplied by ``G^{1/2}``, needs no square root:
+With a gossip matrix ``G`` of kernel ``1``, and rows ``x_i``, ``y_i`` of nodes that sum to zero,
 
-    theta_i = grad f_i^*(x_i);   y' = x - eta G theta;   x' = y' + momentum (y' - y).
+    theta_i = grad f_i^*(x_i);   y' = x - eta G theta;   x' = y' + momentum (y' - y),
 
-``f_i^*`` has curvature between ``1 / M_i`` and ``1 / sigma_i``, where ``M_i = sigma_i +
-lambda_max(B_i)``, so ``D`` is, on the range of ``G``,
+    L  = lambda_max  (Sigma^{-1/2} G Sigma^{-1/2}),
+    mu = lambda_min^+(D_M^{-1/2} G D_M^{-1/2}),   D_M = diag(M_i),  M_i = sigma_i + lambda_max(B_i),
+    eta = 1 / L,   momentum = (1 - rho) / (1 + rho),   rho = sqrt(mu / L).
 
-    L-smooth,            L  = lambda_max  (Sigma^{-1/2} G Sigma^{-1/2}),
-    mu-strongly convex,  mu = lambda_min^+(D_M^{-1/2} G D_M^{-1/2}),    D_M = diag(M_i);
-    eta = 1 / L,   momentum = (1 - rho) / (1 + rho),   rho = sqrt(mu / L),
-
-and ``D(y_t) - D* <= (1 - rho)^t [D(0) - D* + mu/2 |lambda*|^2]`` (Nesterov 2004, Theorem 2.2.3).
-``f_i^*`` being ``1 / sigma_i``-smooth and ``sum_i <theta*, y_i - x_i*> = 0``, this bounds what we
-are after: ``sum_i sigma_i |grad f_i^*(y_i) - theta*|^2 <= 2 (D(y_t) - D*)``.
-
-The rules choose ``G = S^{1/2} P_K(S^{-1/2} Lap S^{-1/2}) S^{1/2}`` (`adfs.kernels.gossip`):
-
-``theory``
-    the text: ``S = I``, ``K = max(1, floor(1 / sqrt gamma))``, and the bounds
-    ``L <= lambda_max(P_K) / alpha``, ``mu >= lambda_min(P_K) / beta``, ``alpha = min sigma_i``,
-    ``beta = max M_i``. With ``P_K`` in ``(1 -+ c)^2 / (1 + c^2)`` these are its formulas
-    ``eta = alpha (1 + c^2) / (1 + c)^2`` and ``momentum = ((1 + c) sqrt kappa - 1 + c) /
-    ((1 + c) sqrt kappa + 1 - c)``, ``kappa = beta / alpha``.
-``tuned``
-    ``L`` and ``mu`` themselves, by n x n algebra; ``S = I`` or ``S = Sigma``, which has ``max_i M_i
-    / sigma_i`` where the text has ``beta / alpha``; and the ``K`` of least predicted time ``(max_i
-    m_i + K tau) / rho``: where a dual gradient takes much longer than a message, more gossip costs
-    next to nothing.
-
-SSDA is ``K = 1``. An iteration takes ``m + K tau``, one dual gradient counted as one pass.
-A single node has nothing to agree on: ``x = 0``, and its first dual gradient is the answer.
+``G = S^{1/2} P_K(S^{-1/2} Lap S^{-1/2}) S^{1/2}`` (`adfs.kernels.gossip`). Rule ``theory`` has the
+text's bounds of ``L`` and ``mu`` and ``S = I``; ``tuned`` has ``L`` and ``mu`` themselves, by n x n
+algebra, ``S = I`` or ``Sigma``, and the ``K`` of least predicted time. SSDA is ``K = 1``. An
+iteration takes ``m + K tau``, one dual gradient counted as one pass. A single node has nothing to
+agree on: ``x = 0``, and its first dual gradient is the answer.
 
 Deviation: none in the iteration. The output is the ``theta`` of the last iteration, as in the text,
 so that a reading costs nothing; before the first one it is the model started from.
+
+Derivation, proof of the rate and the rules: docs/algorithms/msda.md.
 """
 
 import math

@@ -7,14 +7,8 @@ the point if F fell enough there (`descent.sufficient`). The next trial is
     theta - (H + damping I)^-1 gradient,   H = sum_ij w l'' x x^T + sum_i sigma_i I,
 
 with damping 0 as long as steps succeed. One that fails is tried again with more damping (Levenberg,
-1944), which costs as much as any other. Where the loss bends sharply (squared_hinge,
-smoothed_hinge, huber) H is an element of the generalised Hessian: positive definite all the same,
-so a step damped enough goes down, and steps are locally quadratic (Qi and Sun, 1993). Shorter steps
-in place of damped ones do badly there: samples on a straight piece of the loss add nothing to H,
-and halving a step that is a thousand times too long does not help the next one (mushrooms with
-huber, sigma = 4e-4: more than 400 evaluations against 21).
-
-The factorisation of the d x d matrix is not charged: it does not grow with the samples.
+1944), which costs as much as any other. The factorisation of the d x d matrix is not charged: it
+does not grow with the samples. Why damped and not shorter steps: docs/algorithms/newton.md.
 """
 
 from collections.abc import Sequence

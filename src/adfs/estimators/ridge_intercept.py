@@ -1,17 +1,13 @@
 """Ridge with an intercept on sparse rows, which centring would make dense.
 
-Ridge minimises ``sum_j w_j (x_j . theta + b - y_j)^2 / 2 + alpha / 2 |theta|^2``, the intercept
-``b`` free. For a given ``b`` the best ``theta`` is linear in the targets: it is ``u - b v``, where
-``u`` and ``v`` are the models without intercept for the targets ``y`` and ``1``. Setting the
-derivative by ``b`` to zero gives
+For a given intercept ``b`` the best model is ``u - b v``, where ``u`` and ``v`` are the models
+without intercept for the targets ``y`` and ``1``, and
 
     b = sum_j w_j (y_j - x_j . u) / sum_j w_j (1 - x_j . v).
 
-The denominator is the least of ``sum w (1 - x . v)^2 + alpha |v|^2``, so it is positive. Both
-models are trained together as one of twice the width: each row occurs twice, as ``(x, 0)`` for the
-target ``y`` and as ``(0, x)`` for the target 1. Besides the messages only sums of a few numbers are
-exchanged. An evaluation is that of the whole: with ``b`` eliminated, the objective
-``G(theta) = min_b F(theta, b)`` is alpha-strongly convex, and ``G - G* <= |grad G|^2 / (2 alpha)``.
+Both are trained together as one model of twice the width: each row occurs twice, as ``(x, 0)`` for
+the target ``y`` and as ``(0, x)`` for the target 1. Besides the messages only sums of a few numbers
+are exchanged. Derivation, and the gap of the whole: docs/estimators.md, The intercept.
 """
 
 from collections.abc import Iterable

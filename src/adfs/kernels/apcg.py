@@ -4,18 +4,14 @@ Both corollaries run in one form. A coordinate holds two numbers, ``anchor`` and
 
     x = anchor + scale * offset,    v = anchor - lean * scale * offset,
 
-``lean = 1`` in Corollary 1 (``anchor`` is the mean of x and v) and ``lean = 0`` in Corollary 2
-(``anchor`` is v). An iteration that does not sample the coordinate leaves both numbers: it only
-multiplies the one ``scale`` of all coordinates, by ``r = (1 - rho) / (1 + rho)`` in Corollary 1
-(x + v is kept, x - v shrinks) and by ``A_t / A_{t+1} = 1 - alpha_t`` in Corollary 2 (v is kept).
-With the new scale, ``y = anchor + scale * offset`` and ``w = anchor - lean * scale * offset``.
-
-If the sampled coordinate's w moves by ``m``, then ``v' = w + m`` and ``x' = y + push m`` with
-``push = alpha R_i / p_i``; solved for the two numbers (``half = 1 / (1 + lean)``):
+``lean = 1`` in Corollary 1 and ``lean = 0`` in Corollary 2. An iteration first multiplies the one
+``scale`` of all coordinates, by ``(1 - rho) / (1 + rho)`` or ``1 - alpha_t``; the same formulas
+then give ``y`` and ``w``. If the sampled coordinate's w moves by ``m``, then with
+``push = alpha R_i / p_i`` and ``half = 1 / (1 + lean)``
 
     anchor += half (1 + lean push) m,    offset += half (push - 1) m / scale.
 
-Corollary 2's sequence is kept as ``S^2 A_t / B_0``, from which B_0 drops out.
+Corollary 2's sequence is kept as ``S^2 A_t / B_0``. Derivation: docs/algorithms/apcg.md, Cost.
 """
 
 import math

@@ -1,16 +1,14 @@
 """Rounds of DSBA: at every node one sample's proximal step, then one exchange with all neighbours.
 
-The text's recursion takes a difference of two rounds. There every rounding error stays for good, as
-a wrong gradient (measured: 1.4e-15 more a round). Here it is summed up instead, with
+The recursion runs in its summed form (docs/algorithms/dsba.md), with
 ``U = (I - W) / 2 = Lap / (2 lambda_max)``:
 
     z_{t+1} + alpha (grad B_ij + lam)(z_{t+1}) = z_t - U z_t - v_t + alpha phi_ij,
-    v_t = sum_{s <= t} U z_s + alpha phibar_t,
+    v_t = sum_{s <= t} U z_s + alpha phibar_t.
 
-the same iterates from round 0 on. A node keeps ``z``, which is its message, and ``v``; what is
-added to ``v`` vanishes at the optimum, and its rounding errors with it. The right side and ``v``
-lie interleaved in one row of pairs a node, so that one pass over a sample's non-zeros serves both.
-The work of a round is O((n + E) d), the numbers that are exchanged.
+A node keeps ``z``, which is its message, and ``v``. The right side and ``v`` lie interleaved in one
+row of pairs per node, so that one pass over a sample's non-zeros serves both. The work of a round
+is O((n + E) d), the numbers that are exchanged.
 """
 
 from typing import NamedTuple

@@ -6,9 +6,8 @@ point. A chord step goes to ``theta + p``, ``p = -H^{-1} r``, where ``r = grad f
 pass over the node's rows finds the slope there. The first step of a new ``x`` needs no pass: the
 slope at ``theta`` is known, only ``x`` has moved.
 
-The energy ``e = r . H^{-1} r`` is twice what the step promises to gain, whatever the scale of the
-features. A step is kept if it divides ``sqrt e`` by two at least; where it does not, and where old
-curvature has cost more passes than a new Hessian would, the caller has to help.
+A step is kept if it divides ``sqrt e`` by two at least, ``e = r . H^{-1} r``; where it does not, or
+where a new Hessian would be cheaper, the caller has to help (docs/algorithms/msda.md).
 """
 
 from typing import NamedTuple

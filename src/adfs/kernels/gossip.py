@@ -4,22 +4,14 @@ With ``N = S^{-1/2} Lap S^{-1/2}`` for weights ``S = diag(s_i)`` of the nodes, w
 eigenvalues lie in ``[low, high]``,
 
     G_K = S^{1/2} P_K(N) S^{1/2},    P_K(z) = 1 - T_K(c2 (1 - c3 z)) / T_K(c2),
-    c2 = (high + low) / (high - low),    c3 = 2 / (high + low),
+    c2 = (high + low) / (high - low),    c3 = 2 / (high + low).
 
-where ``c2 (1 - c3 z)`` takes ``[low, high]`` to ``[-1, 1]``, so that ``|T_K| <= 1`` there and
-``P_K`` stays within ``1 -+ 1 / T_K(c2)``. With ``gamma = low / high`` and
-``c = ((1 - sqrt gamma) / (1 + sqrt gamma))^K``, ``1 / T_K(c2) = 2 c / (1 + c^2)``: the interval is
-``(1 -+ c)^2 / (1 + c^2)``. ``S = I`` is the text's ``P_K(Lap)``.
-
-The text keeps ``u_k = T_k u`` and returns ``u - u_K / a_K``, ``a_k = T_k(c2)``. Here the product
-``g_k = G_k u`` itself is kept. Put ``T_k u = a_k (u - P_k u)`` into the three-term recursion:
+``S = I`` is the text's ``P_K(Lap)``. The recursion keeps the product ``g_k = G_k u`` itself:
 
     g_{k+1} = g_k + omega_{k+1} c3 Lap (u - S^{-1} g_k) + (omega_{k+1} - 1) (g_k - g_{k-1}),
-    omega_1 = 1,   omega_{k+1} = 2 c2 a_k / a_{k+1},   1 / omega_{k+1} = 1 - omega_k / (2 c2)^2
+    omega_1 = 1,   1 / omega_{k+1} = 1 - omega_k / (2 c2)^2    (with 2 for omega_1 on the right).
 
-(with 2 for ``omega_1`` on the right). So a vector of equal rows gives zero to the last bit, column
-sums stay zero up to rounding, no ``a_k`` overflows, and nothing is special where all positive
-eigenvalues are equal (``c2`` infinite, ``omega = 1``).
+Derivation: docs/algorithms/msda.md.
 """
 
 import math

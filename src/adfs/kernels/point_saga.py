@@ -1,9 +1,8 @@
 """Rounds of Point-SAGA with a table of scalars, in O(non-zeros) each.
 
-The iterate moves along the dense mean ``gb`` of the table every round, but only in two ways: it is
-scaled, and a multiple of ``gb`` is added. So it is kept as ``x = s u + r gb`` with two numbers
-``s`` and ``r``; a round then changes ``s`` and ``r``, and ``u`` and ``gb`` only along the sample's
-row. With ``a = 1 + gamma lam`` and ``delta = c' - c`` the round
+The iterate moves along the dense mean ``gb`` of the table every round. So it is kept as
+``x = s u + r gb`` with two numbers ``s`` and ``r``, and a round changes ``u`` and ``gb`` only along
+the sample's row. With ``a = 1 + gamma lam`` and ``delta = c' - c`` the round
 
     x' = (x - gamma gb + gamma (c - c') x_k) / a,    gb' = gb + delta x_k / N
 
@@ -11,8 +10,8 @@ reads
 
     s' = s / a,    r' = (r - gamma) / a,    u' = u - delta (gamma + (r - gamma) / N) / s x_k.
 
-``r`` tends to ``-1 / lam``, as it should: ``x* = -gb* / lam``. ``u`` and ``gb`` lie interleaved in
-one row of pairs; ``u`` is multiplied out before ``s`` underflows.
+``r`` tends to ``-1 / lam``, as ``x* = -gb* / lam``. ``u`` and ``gb`` lie interleaved in one row of
+pairs; ``u`` is multiplied out before ``s`` underflows.
 """
 
 from typing import NamedTuple

@@ -1,30 +1,21 @@
 """Proximal steps of one sample, each one equation in one unknown.
 
-`dual_prox` is that of a local update. With ``q = |x|^2``, weight ``w`` and ``L = w l''max q``, the
-step on ``f~* = f* - |.|^2 / (2 L)`` from ``z`` along ``x`` has the solution ``c = w l'(s)`` where
+`dual_prox` is that of a local update. With ``q = |x|^2`` and weight ``w``, the step on
+``f~* = f* - |.|^2 / (2 w l''max q)`` from ``z`` along ``x`` has the solution ``c = w l'(s)`` where
 
     eta s + (q - eta / (w l''max)) w l'(s) = u,    u = z q.
 
-The left side increases in ``s`` for every ``eta > 0``, on both sides of ``eta = L``, because its
-slope is ``eta (1 - l'' / l''max) + q w l''``.
-
-For every piecewise quadratic loss ``f~*`` is linear on its domain, so the step is a shift and a
-clip: ``c = (u - eta b) / q`` or ``c = y (y u - eta) / q``, clipped to the domain scaled by ``w``.
-The plain conjugates of the hinge and of the absolute loss are linear too: the same formulas.
+For every piecewise quadratic loss, the hinge and the absolute loss the step is a shift and a clip:
+``c = (u - eta b) / q`` or ``c = b (b u - eta) / q``, clipped to the domain scaled by ``w``.
+Why there is one solution for every ``eta > 0``: docs/algorithms/adfs.md.
 
 `slope_after` is the plain step on ``f(u) = w l(x . u)`` of length ``g`` from ``zeta``,
-
-    u = argmin |u - zeta|^2 / (2 g) + w l(x . u) = zeta - g c x,    c = w l'(s),    s = x . u.
-
-It needs only ``s``, the solution of
+``u = zeta - g w l'(s) x``, where ``s = x . u`` solves
 
     s + k l'(s) = target,    k = g w |x|^2 >= 0,    target = x . zeta.
 
-The left side increases with slope ``1 + k l'' >= 1``, so there is exactly one solution. A ridge
-``lam/2 |u|^2`` beside ``f`` changes only the arguments: ``g`` and ``zeta`` divided by
-``1 + g lam``. For a piecewise quadratic loss ``l'`` is a clipped line, and so is ``l'`` at the
-solution as a function of ``target``. For the logistic loss it is the equation above with
-``eta = 1``, and its search, bracketed and warm-started, ends when rounding does.
+A ridge ``lam/2 |u|^2`` beside ``f`` divides ``g`` and ``zeta`` by ``1 + g lam``. For the logistic
+loss it is the equation above with ``eta = 1`` (docs/algorithms/point-saga.md).
 """
 
 import math
