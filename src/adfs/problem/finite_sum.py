@@ -362,10 +362,10 @@ def _joined(shards: Sequence[Any], network: Network) -> Joined:
 def check_sigma(sigma: ArrayLike, n_nodes: int) -> Vector:
     """One regularisation per node, from one number or one for each."""
     try:
-        values = np.asarray(sigma, dtype=np.float64)
+        values = np.asarray(sigma).astype(np.float64, casting="same_kind")
     except (TypeError, ValueError):
         raise ParameterError(
-            f"sigma={shortened(repr(sigma), 40)} must be a number, or one per node."
+            f"sigma={shortened(repr(sigma), 40)} must be a real number, or one per node."
         ) from None
     if values.ndim == 0:
         values = np.full(n_nodes, float(values))
