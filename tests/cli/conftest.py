@@ -10,6 +10,7 @@ import pytest
 from adfs.cli.main import main
 from adfs.data.generators import sparse_text, two_gaussians
 from support.cli import write_libsvm
+from support.limits import HANG
 
 
 class Outcome(NamedTuple):
@@ -69,7 +70,7 @@ class Terminal:
     def end(self):
         """Code, stdout and stderr, the stream of the terminal as far as it was not read."""
         rest = self.read()
-        out, err = self.process.communicate(timeout=60)
+        out, err = self.process.communicate(timeout=HANG)
         os.close(self._ours)
         return Outcome(self.process.returncode, *(rest if text is None else text
                                                   for text in (out, err)))  # fmt: skip

@@ -16,6 +16,7 @@ from adfs.engine import trace as traces
 from adfs.study import run_folder as folders
 from adfs.study.plots.comparison_plot import AXES
 from support.comparisons import counted, idle, interrupt
+from support.limits import HANG
 
 NAMES = "adfs:exact,adfs:paper"
 
@@ -219,7 +220,7 @@ def test_a_process_that_is_signalled_keeps_its_finished_runs(dense, home, number
         assert process.poll() is None, process.stderr.read()
         time.sleep(0.05)
     process.send_signal(number)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=HANG)
     assert process.returncode == 128 + number
     assert "adfs: interrupted with 1 of 2 runs finished" in err
     assert "Traceback" not in err

@@ -12,6 +12,7 @@ from adfs.cli import completion, options
 from adfs.cli.commands import parse
 from adfs.data.datasets import DATASETS
 from adfs.graphs import graph_names
+from support.limits import HANG
 
 ASK = """
 source "$1"; shift
@@ -34,7 +35,7 @@ def tab(adfs, home):
     def press(*words):
         done = subprocess.run(
             ["bash", "--norc", "-c", ASK, "bash", ".adfs.bash", "adfs", *words],
-            capture_output=True, text=True, timeout=30,
+            capture_output=True, text=True, timeout=HANG,
         )  # fmt: skip
         assert (done.returncode, done.stderr) == (0, "")
         return set(done.stdout.split())
@@ -99,7 +100,7 @@ def test_zsh_gets_a_function_for_every_verb(adfs):
 @pytest.mark.skipif(shutil.which("zsh") is None, reason="zsh is not installed")
 def test_zsh_reads_its_script(adfs, home):
     (home / "_adfs").write_text(adfs("completion", "zsh").out)
-    done = subprocess.run(["zsh", "-n", "_adfs"], capture_output=True, text=True, timeout=30)
+    done = subprocess.run(["zsh", "-n", "_adfs"], capture_output=True, text=True, timeout=HANG)
     assert (done.returncode, done.stderr) == (0, "")
 
 

@@ -13,6 +13,7 @@ from adfs.cli.commands import ADFS, parse
 from adfs.cli.options import SETTINGS
 from adfs.data.generators import sparse_text
 from support.cli import write_libsvm
+from support.limits import HANG
 
 LEAVES = dict(ADFS.leaves("adfs"))
 SCHEDULE = next(verb for verb in ADFS.verbs if verb.name == "schedule")
@@ -148,5 +149,7 @@ def test_words_about_the_command_line_import_no_arithmetic(words):
         "{'numpy', 'numba', 'scipy', 'sklearn', 'rich', 'matplotlib', 'mpi4py'}; "
         "print(sorted(heavy & set(sys.modules)))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=HANG
+    )
     assert done.stdout.splitlines()[-1] == "[]"

@@ -10,6 +10,7 @@ import time
 import pytest
 
 from adfs.model import Model
+from support.limits import HANG
 
 ADFS = [sys.executable, "-m", "adfs"]
 ENDLESS = ["--tol", "1e-300", "--max-iter", "100000000000"]
@@ -43,7 +44,7 @@ def test_a_signal_before_there_is_a_model_leaves_nothing_and_one_line(home, numb
     process = spawn("train", "slow.txt", "--out", "m.npz")
     time.sleep(3.0)
     process.send_signal(number)
-    _, err = process.communicate(timeout=30)
+    _, err = process.communicate(timeout=HANG)
     assert process.returncode == code
     assert err == f"adfs: stopped by {number.name} before the end.\n"
     assert [path.name for path in home.iterdir()] == ["slow.txt"]
@@ -89,7 +90,7 @@ def test_exit_codes_of_a_process(dense):
         (["train", dense[0], "--max-iter", "1"], 3),
     ):
         process = spawn(*arguments)
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=HANG)
         assert process.returncode == code
         assert "Traceback" not in err
 
@@ -100,7 +101,7 @@ def test_a_reader_that_leaves_early_is_no_failure(adfs, dense, home):
     process = spawn("predict", "m.npz", "long.txt")
     process.stdout.readline()
     process.stdout.close()
-    assert process.wait(timeout=60) == 0
+    assert process.wait(timeout=HANG) == 0
     assert "Traceback" not in process.stderr.read()
     process.stderr.close()
 
@@ -109,7 +110,7 @@ def test_a_reader_that_leaves_early_is_no_failure(adfs, dense, home):
 def test_a_full_disk_behind_stdout_is_one_line_and_code_1(dense):
     with open("/dev/full", "w") as full:
         process = subprocess.run(
-            [*ADFS, "train", dense[0]], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60
+            [*ADFS, "train", dense[0]], stdout=full, stderr=subprocess.PIPE, text=True, timeout=HANG
         )
     assert process.returncode == 1
     assert process.stderr == "adfs: stdout cannot be written: No space left on device.\n"
@@ -120,5 +121,7 @@ def test_help_imports_no_arithmetic():
         "import sys, adfs.cli.main as cli; cli.main(['train', '--help']); "
         "print([name for name in ('numpy', 'numba', 'scipy', 'sklearn') if name in sys.modules])"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=HANG
+    )
     assert done.stdout.splitlines()[-1] == "[]"

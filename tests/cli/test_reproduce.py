@@ -11,6 +11,7 @@ import pytest
 from adfs.study.paper import CATALOGUE, PaperResult
 from adfs.study.paper.claims import Claim
 from adfs.study.paper.paper_report import Report
+from support.limits import HANG
 
 MINE = ("theorem-2", "scaling", "table-1")
 
@@ -163,7 +164,7 @@ def test_on_a_terminal_there_is_a_progress_line_and_a_signal_ends_the_run(home):
     while b" left" not in shown:
         shown += os.read(ours, 4096)
     process.send_signal(signal.SIGINT)
-    out, _ = process.communicate(timeout=60)
+    out, _ = process.communicate(timeout=HANG)
     os.close(ours)
     assert process.returncode == 130
     assert "Interrupted: this is what was finished" in out
@@ -175,6 +176,8 @@ def test_help_imports_no_arithmetic():
         "import sys, adfs.cli.main as cli; cli.main(['reproduce', '--help']); "
         "print([name for name in ('numpy', 'numba', 'scipy', 'rich') if name in sys.modules])"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=HANG
+    )
     assert done.stdout.splitlines()[-1] == "[]"
     assert all(f"\n  {name} " in done.stdout for name in CATALOGUE)

@@ -12,6 +12,7 @@ import pytest
 from adfs.cli import output
 from adfs.cli import output as terminals
 from adfs.cli.main import Leaving
+from support.limits import HANG
 
 ADFS = [sys.executable, "-m", "adfs"]
 COLOUR = re.compile(r"\033\[[0-9;]*m")
@@ -135,14 +136,14 @@ def test_a_reader_that_has_left_is_no_failure(words):
         [*ADFS, *words.split()], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     process.stdout.close()  # long before anything is written
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=HANG)
     assert (process.returncode, err) == (0, "")
 
 
 def test_streams_that_are_closed_are_no_failure():
     def run(words):
         line = f"exec {sys.executable} -m adfs {words}"
-        return subprocess.run(["bash", "-c", line], timeout=60, capture_output=True)
+        return subprocess.run(["bash", "-c", line], timeout=HANG, capture_output=True)
 
     closed = run("datasets >&-")
     assert (closed.returncode, closed.stderr) == (0, b"")
@@ -189,7 +190,7 @@ def test_ctrl_c_is_one_sentence_and_code_130(adfs, dense, home, command):
     )  # fmt: skip
     writer = os.open(home / "slow.txt", os.O_WRONLY)  # returns when the command begins to read
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=HANG)
     os.close(writer)
     assert (process.returncode, out) == (130, "")
     assert err == "adfs: stopped by SIGINT before the end.\n"

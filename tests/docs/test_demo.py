@@ -4,13 +4,18 @@ import subprocess
 import sys
 
 import adfs
+from support.limits import HANG
 from support.pages import ROOT
 
 
 def test_the_demo_converges_and_writes_a_model_a_trace_and_a_picture(tmp_path):
     program = ROOT / "examples" / "demo.py"
     done = subprocess.run(
-        [sys.executable, program, tmp_path], capture_output=True, text=True, timeout=300, check=True
+        [sys.executable, program, tmp_path],
+        capture_output=True,
+        text=True,
+        timeout=HANG,
+        check=True,
     )
     assert "converged" in done.stdout
     assert "accuracy on the training data 98" in done.stdout

@@ -13,6 +13,7 @@ from urllib.parse import unquote, urldefrag, urlsplit
 import pytest
 
 import adfs
+from support.limits import HANG
 from support.pages import DOCS, anchors
 
 NEEDED = ("sphinx", "myst_parser", "furo", "sphinx_design", "sphinx_copybutton", "sphinx_gallery")
@@ -128,7 +129,7 @@ def test_every_formula_is_drawn(site, pages):
     page.write_text(f"<!doctype html><meta charset=utf-8>{scripts}<body>{''.join(formulas)}</body>")
     flags = ["--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=20000"]
     drawn = subprocess.run(
-        [browser, *flags, "--dump-dom", page.as_uri()], capture_output=True, text=True, timeout=120
+        [browser, *flags, "--dump-dom", page.as_uri()], capture_output=True, text=True, timeout=HANG
     ).stdout
     assert len(formulas) > 500
     assert drawn.count('class="katex-html"') == len(formulas)

@@ -15,6 +15,7 @@ from adfs.errors import DataError
 from fuzz import calls, oracle, sandbox, targets
 from fuzz.case import Case
 from oracles import losses
+from support.limits import HANG
 
 FOLDER = Path(__file__).parent
 CORPUS = sorted(str(path.relative_to(FOLDER)) for path in FOLDER.glob("corpus/*/*.json"))
@@ -26,7 +27,7 @@ def found():
     environment = {**os.environ, "PYTHONPATH": str(FOLDER.parent)}
     run = subprocess.run(
         [sys.executable, "-m", "fuzz", *CORPUS], cwd=FOLDER, env=environment, text=True,
-        capture_output=True, timeout=600,
+        capture_output=True, timeout=HANG,
     )  # fmt: skip
     assert run.returncode in (0, 1), run.stderr
     return json.loads(run.stdout)

@@ -9,6 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from support.limits import HANG
+
 pytest.importorskip("benchopt", reason="benchopt is not installed: pip install '.[dev]'")
 
 SOLVER = Path(__file__).parents[2] / "integrations" / "benchopt" / "solvers" / "adfs.py"
@@ -103,7 +105,7 @@ def curves(tmp_path_factory):
         "--max-runs", "30", "--output", "found",
     ]  # fmt: skip
     done = subprocess.run(
-        list(map(str, command)), capture_output=True, text=True, timeout=200, cwd=folder,
+        list(map(str, command)), capture_output=True, text=True, timeout=HANG, cwd=folder,
         stdin=subprocess.DEVNULL, env=os.environ | {"BENCHOPT_RAISE_INSTALL_ERROR": "1"},
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr

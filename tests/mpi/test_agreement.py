@@ -12,7 +12,6 @@ from support.selection import soak_except
 
 TRAIN = ("-m", "adfs", "train", "--engine", "mpi", "--tol", "1e-2")
 SCRIPT = Path(__file__).with_name("agreement_script.py")
-SECONDS = 30  # of a launch on a machine with other work
 
 
 @pytest.fixture(autouse=True)
@@ -59,7 +58,7 @@ def test_an_option_that_differs_is_refused_with_both_values(hydra, name, home):
     first, other, words = FLAGS[name]
     ranks = [[*TRAIN, "samples.npz", *each] for each in (first, first, other)]
     before = set(home.iterdir())
-    refused(hydra.run_each(*ranks, timeout=SECONDS), words, "the same")
+    refused(hydra.run_each(*ranks), words, "the same")
     assert set(home.iterdir()) == before
 
 
@@ -68,7 +67,7 @@ def test_files_may_have_other_paths_on_other_ranks(mpiexec):
         [*TRAIN, "--json", data, "--out", out]
         for data, out in (("samples.npz", "model.npz"), ("copy.npz", "other-model.npz"))
     ]
-    run = mpiexec.run_each(*ranks, timeout=120)
+    run = mpiexec.run_each(*ranks)
     assert (run.returncode, run.stderr) == (0, "")
     assert json.loads(run.stdout)["status"] == "converged"
     assert Path("model.npz").exists()
@@ -79,13 +78,13 @@ def test_files_may_have_other_paths_on_other_ranks(mpiexec):
 def test_other_content_of_the_same_size_is_refused(hydra, names):
     sizes = {Path(name).stat().st_size for name in names}
     assert len(sizes) == 1
-    run = hydra.run_each(*([*TRAIN, name] for name in names), timeout=SECONDS)
+    run = hydra.run_each(*([*TRAIN, name] for name in names))
     refused(run, f"{Path(names[0]).suffix} must be the same file", "rank 0", "rank 1")
 
 
 def test_a_file_and_a_pattern_are_not_the_same_data(hydra):
     ranks = [[*TRAIN, "samples.npz"], [*TRAIN, "part-{node}.npz"]]
-    refused(hydra.run_each(*ranks, timeout=SECONDS), "DATA is a file on rank 0", "{node} on rank 1")
+    refused(hydra.run_each(*ranks), "DATA is a file on rank 0", "{node} on rank 1")
 
 
 def patched(folder, text):
@@ -99,7 +98,7 @@ def patched(folder, text):
 def test_a_rank_with_another_version_is_refused(hydra, home):
     other = patched(home / "patch", "import mpi4py\nmpi4py.__version__ = '0.0.1'\n")
     run = hydra.run_each(
-        [*TRAIN, "samples.npz"], [other, *TRAIN, "samples.npz"], timeout=SECONDS
+        [*TRAIN, "samples.npz"], [other, *TRAIN, "samples.npz"]
     )  # fmt: skip
     refused(run, "mpi4py is", "on rank 0 and 0.0.1 on rank 1", "install the same")
 
@@ -110,7 +109,7 @@ OTHER_ROUNDING = "import adfs.agreement\nadfs.agreement.rounding = lambda: 'othe
 def test_a_rank_that_rounds_otherwise_is_refused(hydra, home):
     other = patched(home / "patch", OTHER_ROUNDING)
     plain = [*TRAIN, "samples.npz"]
-    run = hydra.run_each(plain, [other, *plain], plain, [other, *plain], timeout=2 * SECONDS)
+    run = hydra.run_each(plain, [other, *plain], plain, [other, *plain])
     refused(run, "ranks 1, 3 differ from rank 0", "one type of CPU")
 
 
@@ -118,7 +117,7 @@ def test_a_rank_that_rounds_otherwise_is_refused(hydra, home):
 def in_python(mpiexec, tmp_path_factory):
     """What both ranks of a program met in each case, rank 0 first."""
     path = tmp_path_factory.mktemp("ranks") / "found.json"
-    run = mpiexec.run(2, SCRIPT, path, timeout=120)
+    run = mpiexec.run(2, SCRIPT, path)
     assert (run.returncode, run.stdout, run.stderr) == (0, "", "")
     return json.loads(path.read_text())
 

@@ -21,7 +21,7 @@ def home(tmp_path, monkeypatch):
 
 def test_json_has_the_runs_of_one_process_and_seconds(mpiexec):
     run = mpiexec.run(
-        2, *COMPARE, "--algorithms", NAMES, "--tol", "1e-5", "--json", "--quiet", timeout=180
+        2, *COMPARE, "--algorithms", NAMES, "--tol", "1e-5", "--json", "--quiet"
     )  # fmt: skip
     assert (run.returncode, run.stderr) == (0, "")
     assert run.stdout.count("\n") == 1
@@ -44,7 +44,7 @@ def test_json_has_the_runs_of_one_process_and_seconds(mpiexec):
 
 
 def test_without_names_all_that_run_on_ranks_take_part(mpiexec):
-    run = mpiexec.run(2, *COMPARE, "--tol", "1e-1", "--max-iter", "5", timeout=180)
+    run = mpiexec.run(2, *COMPARE, "--tol", "1e-1", "--max-iter", "5")
     assert run.returncode == 0
     title, header, *lines = run.stdout.splitlines()
     assert title == "seconds on 2 ranks, until the relative duality gap is 0.1"
@@ -71,7 +71,7 @@ REFUSED = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_makes_no_sense_on_ranks_is_one_line_and_exit_code_two(mpiexec, home, tmp_path, name):
     arguments, sentence = REFUSED[name]
-    run = mpiexec.run(2, *COMPARE, *arguments, timeout=120)
+    run = mpiexec.run(2, *COMPARE, *arguments)
     assert (run.returncode, run.stdout) == (2, "")
     (line,) = run.stderr.splitlines()
     assert line.startswith("adfs: ")
@@ -80,6 +80,6 @@ def test_what_makes_no_sense_on_ranks_is_one_line_and_exit_code_two(mpiexec, hom
 
 
 def test_several_processes_without_the_engine_are_refused(mpiexec):
-    run = mpiexec.run(2, "-m", "adfs", "compare", "dense.npz", timeout=120)
+    run = mpiexec.run(2, "-m", "adfs", "compare", "dense.npz")
     assert (run.returncode, run.stdout) == (2, "")
     assert "add --engine mpi, or start one" in run.stderr

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from support.limits import HANG
 from support.selection import soak_except
 
 LOST = (
@@ -105,7 +106,7 @@ sys.exit({code})
 """
     process, _ = hydra.start(2, script(body), tmp_path)
     process.send_signal(getattr(signal, name))
-    _, error = process.communicate(timeout=30)
+    _, error = process.communicate(timeout=HANG)
     assert (process.returncode, error) == (code, "")
     assert [(tmp_path / f"{rank}.saved").read_text() for rank in range(2)] == ["1", "1"]
 
@@ -113,7 +114,7 @@ sys.exit({code})
 def test_no_process_is_left_when_mpiexec_is_killed(mpiexec, script, tmp_path):
     process, pids = mpiexec.start(2, script("WRITE_PIDS" + FOREVER), tmp_path)
     process.kill()
-    process.communicate(timeout=30)
+    process.communicate(timeout=HANG)
     until = time.monotonic() + 10
     while any(is_running(pid) for pid in pids) and time.monotonic() < until:
         time.sleep(0.05)

@@ -28,7 +28,7 @@ def launched(mpiexec, tmp_path_factory):
     @cache
     def launch(size):
         path = tmp_path_factory.mktemp("ranks") / "found"
-        run = mpiexec.run(size, "-W", "error", SCRIPT, path, *NAMES[size], timeout=180)
+        run = mpiexec.run(size, "-W", "error", SCRIPT, path, *NAMES[size])
         assert (run.returncode, run.stdout, run.stderr) == (0, "", "")
         return [json.loads(Path(f"{path}.{rank}").read_text()) for rank in range(size)]
 
@@ -52,7 +52,7 @@ def test_all_ranks_have_the_bits_of_one_process_with_all_rows(launched, name, si
 def together(mpiexec, tmp_path_factory):
     """What three ranks met in each case of the script, rank 0 first."""
     path = tmp_path_factory.mktemp("ranks") / "found.json"
-    run = mpiexec.run(3, REFUSALS, path, timeout=180)
+    run = mpiexec.run(3, REFUSALS, path)
     assert (run.returncode, run.stdout, run.stderr) == (0, "", "")
     return json.loads(path.read_text())
 
@@ -199,7 +199,7 @@ adfs.LogisticRegression(tol=1e-2, engine="mpi").fit(X, y % 3)
 def test_a_rank_that_fails_alone_ends_the_job(hydra, tmp_path, where, sentence):
     path = tmp_path / "fall.py"
     path.write_text(FALL)
-    run = hydra.run(2, path, where, timeout=90)
+    run = hydra.run(2, path, where)
     assert run.returncode == 1
     assert "ZeroDivisionError: a bug" in run.stderr
     assert re.search(sentence, run.stderr)

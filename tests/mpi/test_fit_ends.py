@@ -23,7 +23,7 @@ RAISED = "adfs: rank 1 ended with ValueError while others may wait for it: the j
 def run(hydra, tmp_path, body, extra=""):
     path = tmp_path / "program.py"
     path.write_text(HEAD.format(body=body, extra=extra))
-    return hydra.run(2, path, timeout=60)
+    return hydra.run(2, path)
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from adfs.data.generators import two_gaussians
+from support.limits import HANG
 
 # What one host shows is in test_failure.py and test_train.py; these show it again over TCP.
 pytestmark = pytest.mark.soak
@@ -30,7 +31,7 @@ def hosts(mpiexec):
 
 def run(hosts, *arguments):
     return hosts.run(
-        2, sys.executable, *arguments, capture_output=True, text=True, timeout=120
+        2, sys.executable, *arguments, capture_output=True, text=True, timeout=HANG
     )  # fmt: skip
 
 
@@ -89,5 +90,5 @@ def test_training_on_two_hosts_gives_the_bits_of_one_process(hosts, tmp_path):
 
 def run_here(*arguments):
     return subprocess.run(
-        [sys.executable, *map(str, arguments)], capture_output=True, text=True, timeout=120
+        [sys.executable, *map(str, arguments)], capture_output=True, text=True, timeout=HANG
     )

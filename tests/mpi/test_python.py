@@ -30,7 +30,7 @@ def launched(mpiexec, folder, tmp_path_factory):
     @cache
     def launch(size):
         path = tmp_path_factory.mktemp("ranks") / "found.json"
-        run = mpiexec.run(size, SCRIPT, path, folder, timeout=180)
+        run = mpiexec.run(size, SCRIPT, path, folder)
         assert (run.returncode, run.stdout, run.stderr) == (0, "", "")
         return json.loads(path.read_text())
 

@@ -51,7 +51,7 @@ def launched(mpiexec, tmp_path_factory):
     @cache
     def launch(size, kind, **environment):
         path = tmp_path_factory.mktemp("ranks") / "found.npz"
-        run = mpiexec.run(size, SCRIPT, path, kind, timeout=400, **environment)
+        run = mpiexec.run(size, SCRIPT, path, kind, **environment)
         assert (run.returncode, run.stdout, run.stderr) == (0, "", "")
         with np.load(path) as kept:
             found = {}

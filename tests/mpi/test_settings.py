@@ -21,7 +21,7 @@ def home(tmp_path, monkeypatch):
 
 
 def test_ranks_take_settings_from_a_file_and_save_them_once(mpiexec):
-    run = mpiexec.run(2, *TRAIN, "--out", "mpi.npz", "--save-config", "saved.toml", timeout=300)
+    run = mpiexec.run(2, *TRAIN, "--out", "mpi.npz", "--save-config", "saved.toml")
     assert (run.returncode, run.stderr) == (0, "settings written to saved.toml\n")
     words = ("--engine", "local", "--out", "local.npz", "--quiet")
     assert here("train", "--config", "saved.toml", *words) == (0, "", "")
@@ -30,7 +30,7 @@ def test_ranks_take_settings_from_a_file_and_save_them_once(mpiexec):
 
 def test_a_fault_of_the_file_is_told_by_one_rank(mpiexec, home):
     (home / "run.toml").write_text('data = "data.npz"\ntool = 1\n')
-    run = mpiexec.run(2, *TRAIN, timeout=300)
+    run = mpiexec.run(2, *TRAIN)
     assert (run.returncode, run.stdout) == (2, "")
     assert (
         run.stderr
@@ -39,7 +39,7 @@ def test_a_fault_of_the_file_is_told_by_one_rank(mpiexec, home):
 
 
 def test_a_place_where_settings_cannot_be_saved_ends_the_job_before_it_starts(mpiexec, home):
-    run = mpiexec.run(2, *TRAIN, "--out", "m.npz", "--save-config", "no/s.toml", timeout=300)
+    run = mpiexec.run(2, *TRAIN, "--out", "m.npz", "--save-config", "no/s.toml")
     assert (run.returncode, run.stdout, run.stderr.count("\n")) == (2, "", 1)
     assert "--save-config no/s.toml must be in an existing folder" in run.stderr
     assert not (home / "m.npz").exists()
@@ -49,13 +49,13 @@ def test_a_file_that_one_host_lacks_ends_the_job_with_a_sentence(hydra, home):
     (home / "elsewhere").mkdir()
     lacking = (":", "-wdir", home / "elsewhere", "-n", "1", sys.executable, *TRAIN)
     for rest in (lacking, (*lacking[:-3], "train", "--nodse", "4")):
-        run = hydra.run(1, *TRAIN, *rest, timeout=60)
+        run = hydra.run(1, *TRAIN, *rest)
         assert (run.returncode, run.stdout, run.stderr.count("\n")) == (2, "", 1)
         assert run.stderr.startswith(("adfs: run.toml cannot be used: No such file", "adfs: unrec"))
 
 
 def test_processes_that_would_each_do_the_whole_work_are_refused_by_one_sentence(hydra):
-    run = hydra.run(2, "-m", "adfs", "train", "data.npz", "--C", "1", timeout=60)
+    run = hydra.run(2, "-m", "adfs", "train", "data.npz", "--C", "1")
     assert (run.returncode, run.stdout) == (2, "")
     assert run.stderr == (
         "adfs: 2 processes were started, each of which would do the whole work; add --engine mpi, "

@@ -11,6 +11,7 @@ from sklearn.datasets import dump_svmlight_file
 
 from adfs.data.generators import sparse_text, two_gaussians
 from support.commands import bits_of_model, differing, here, rows_of_trace
+from support.limits import HANG
 from support.selection import soak_except
 
 TRAIN = ("-m", "adfs", "train")
@@ -65,7 +66,7 @@ def test_ranks_write_and_print_what_the_local_engine_does(mpiexec, name):
     local = here("train", *arguments, "--json", "--out", "local.npz", "--trace", "local.csv")
     run = mpiexec.run(
         size, *TRAIN, *arguments, "--engine", "mpi", "--json", "--out", "mpi.npz",
-        "--trace", "mpi.csv", timeout=300,
+        "--trace", "mpi.csv",
     )  # fmt: skip
     assert (local.code, local.err) == (0, "")
     assert (run.returncode, run.stderr) == (0, "")
@@ -79,7 +80,7 @@ def test_ranks_write_and_print_what_the_local_engine_does(mpiexec, name):
 
 
 def test_only_one_rank_prints_a_summary(mpiexec):
-    run = mpiexec.run(3, *TRAIN, "dense.txt", "--engine", "mpi", timeout=300)
+    run = mpiexec.run(3, *TRAIN, "dense.txt", "--engine", "mpi")
     assert (run.returncode, run.stderr) == (0, "")
     words = [line.split()[0] for line in run.stdout.splitlines()]
     assert words.count("converged") == words.count("objective") == words.count("iterations") == 1
@@ -88,7 +89,7 @@ def test_only_one_rank_prints_a_summary(mpiexec):
 def test_one_process_without_mpiexec_is_one_rank(mpiexec):
     alone = subprocess.run(
         [sys.executable, *TRAIN, "dense.txt", "--json", "--engine", "mpi"],
-        capture_output=True, text=True, timeout=300,
+        capture_output=True, text=True, timeout=HANG,
     )  # fmt: skip
     assert (alone.returncode, alone.stderr) == (0, "")
     assert differing(alone.stdout, here("train", "dense.txt", "--json").out) == {}
@@ -98,7 +99,7 @@ def test_a_run_that_stops_early_says_so_once_and_is_kept(mpiexec):
     arguments = ("dense.txt", "--max-iter", "100", "--quiet")
     local = here("train", *arguments, "--out", "local.npz")
     run = mpiexec.run(
-        2, *TRAIN, *arguments, "--engine", "mpi", "--out", "mpi.npz", timeout=300
+        2, *TRAIN, *arguments, "--engine", "mpi", "--out", "mpi.npz"
     )  # fmt: skip
     assert (run.returncode, run.stdout, run.stderr) == (local.code, local.out, local.err)
     assert run.returncode == 3
@@ -133,7 +134,7 @@ def test_bad_input_is_one_line_and_exit_code_two_and_nothing_is_written(mpiexec,
     (home / "one.txt").write_text("".join(line for line in lines if line.startswith("1")))
     before = sorted(home.iterdir())
     run = mpiexec.run(
-        2, *TRAIN, *arguments, "--engine", "mpi", "--out", "m.npz", timeout=300
+        2, *TRAIN, *arguments, "--engine", "mpi", "--out", "m.npz"
     )  # fmt: skip
     assert (run.returncode, run.stdout) == (2, "")
     (line,) = run.stderr.splitlines()
@@ -154,7 +155,7 @@ def test_a_long_run_is_announced_by_one_rank_with_a_column_that_all_sum(mpiexec)
     write("raw.txt", X, y)
     arguments = ("raw.txt", "--time-limit", "0.01")
     local = here("train", *arguments)
-    run = mpiexec.run(2, *TRAIN, *arguments, "--engine", "mpi", timeout=300)
+    run = mpiexec.run(2, *TRAIN, *arguments, "--engine", "mpi")
     assert run.returncode == local.code == 3
     (line,) = (each for each in run.stderr.splitlines() if "Theory promises" in each)
     assert line in local.err.splitlines()
@@ -177,9 +178,7 @@ sys.meta_path.insert(0, Strike())
 
 def test_ranks_that_are_stopped_while_they_import_say_one_line(mpiexec, tmp_path):
     (tmp_path / "sitecustomize.py").write_text(STRUCK)
-    run = mpiexec.run(
-        2, *TRAIN, "dense.txt", "--engine", "mpi", PYTHONPATH=str(tmp_path), timeout=60
-    )
+    run = mpiexec.run(2, *TRAIN, "dense.txt", "--engine", "mpi", PYTHONPATH=str(tmp_path))
     assert (run.returncode, run.stdout) == (143, "")
     assert run.stderr == "adfs: stopped by SIGTERM before the end.\n"
 
@@ -188,7 +187,7 @@ def test_an_output_over_an_input_ends_the_job_before_it_starts(mpiexec):
     before = Path("dense.txt").read_bytes()
     Path("run.toml").write_text("seed = 1\n")
     for words in (["--out", "dense.txt"], ["--config", "run.toml", "--trace", "run.toml"]):
-        run = mpiexec.run(2, *TRAIN, "dense.txt", "--engine", "mpi", *words, timeout=60)
+        run = mpiexec.run(2, *TRAIN, "dense.txt", "--engine", "mpi", *words)
         assert (run.returncode, run.stdout, run.stderr.count("\n")) == (2, "", 1)
         assert f"{words[-2]} {words[-1]} would overwrite {words[-1]}" in run.stderr
     assert Path("dense.txt").read_bytes() == before

@@ -55,7 +55,7 @@ def test_solve_has_the_pinned_numbers(require_pinned, case):
 @pytest.mark.parametrize(("case", "size"), ON_RANKS)
 def test_ranks_have_the_pinned_numbers(require_pinned, mpiexec, tmp_path, case, size):
     def launch(words):
-        run = mpiexec.run(size, "-m", "adfs", *words, "--engine", "mpi", timeout=300)
+        run = mpiexec.run(size, "-m", "adfs", *words, "--engine", "mpi")
         return run.returncode, run.stderr
 
     require_pinned(case, found_by_command(case, tmp_path, launch))

@@ -12,6 +12,7 @@ import pytest
 import adfs
 from adfs.cli.main import Leaving
 from support.commands import here
+from support.limits import HANG
 from support.reports import Page, find_browser
 
 TRAIN = ("train", "data.svm", "--nodes", "4", "--tol", "1e-4")
@@ -162,7 +163,7 @@ def test_ranks_are_on_the_page_of_rank_0(home):
         pytest.skip("needs the mpiexec of this Python's MPI: pip install '.[mpi]'")
     launcher = [mpiexec, "-n", "2", sys.executable]
     subprocess.run([*launcher, "-m", "adfs", *TRAIN, "--engine", "mpi", "--report", "r.html"],
-                   check=True, timeout=120)  # fmt: skip
+                   check=True, timeout=HANG)  # fmt: skip
     page = read(home / "r.html")
     ranks = page.words("section", id="ranks")
     assert "rank 0 (nodes 0, 1)" in ranks

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from support.limits import HANG
+
 
 def find_mpiexec():
     """Path of an mpiexec, or the reason why there is none to be used."""
@@ -34,14 +36,14 @@ class Mpiexec:
         """The whole command line for ``n`` ranks of this Python."""
         return [self.path, *self.flags, "-n", str(n), sys.executable, *map(str, arguments)]
 
-    def run(self, n, *arguments, timeout=60, **environment):
+    def run(self, n, *arguments, timeout=HANG, **environment):
         """Run it to its end; ``returncode``, ``stdout``, ``stderr``."""
         return subprocess.run(
             self.command(n, *arguments), capture_output=True, text=True, timeout=timeout,
             env=os.environ | environment, stdin=subprocess.DEVNULL,
         )  # fmt: skip
 
-    def run_each(self, *ranks, timeout=60):
+    def run_each(self, *ranks, timeout=HANG):
         """Run one rank for each list of arguments, before which there may be ``NAME=value``."""
         command = [self.path, *self.flags]
         for number, arguments in enumerate(ranks):
@@ -60,7 +62,7 @@ class Mpiexec:
             self.command(n, path, folder),
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
-        until = time.monotonic() + 30
+        until = time.monotonic() + HANG
         while len(files := list(Path(folder).glob("*.pids"))) < n:
             assert time.monotonic() < until, "the ranks did not start"
             time.sleep(0.05)

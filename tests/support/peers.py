@@ -9,6 +9,7 @@ from scipy.sparse import issparse
 from adfs.data.files import NODE, load_data, load_shards
 from adfs.data.partition import Shard, partition
 from adfs.mpi.communicator import pack, unpack
+from support.limits import HANG
 
 
 class Threads:
@@ -27,9 +28,9 @@ class Threads:
         self.board[self.rank] = pack(item)
         self.turn.release()
         try:
-            self.barrier.wait(timeout=20)
+            self.barrier.wait(timeout=HANG)
             packed = list(self.board)
-            self.barrier.wait(timeout=20)
+            self.barrier.wait(timeout=HANG)
         finally:
             self.turn.acquire()
         self.heard.append(packed)

@@ -19,6 +19,7 @@ from adfs.engine.checkpoint_folder import CheckpointName as Name
 from adfs.errors import CheckpointError
 from adfs.storage import temporary_of, write_whole
 from support.checkpoints import files, identity, same, save, state
+from support.limits import HANG
 
 pytestmark = pytest.mark.slow  # starts processes
 NODES = range(4)
@@ -88,14 +89,14 @@ def test_a_disk_that_is_really_full_harms_nothing(tmp_path):
     script = 'mount -t tmpfs -o size=1m none "$0" && exec "$@"'
     run = ["unshare", "-rm", "sh", "-c", script, str(tmp_path)]
     try:
-        trial = subprocess.run([*run, "true"], capture_output=True, text=True, timeout=60)
+        trial = subprocess.run([*run, "true"], capture_output=True, text=True, timeout=HANG)
     except OSError as error:
         pytest.skip(f"cannot start unshare: {error.strerror}")
     if trial.returncode:
         pytest.skip(f"this machine does not let us mount a small disk: {trial.stderr.strip()}")
     done = subprocess.run(
         [*run, *command("fill_the_disk", str(tmp_path))],
-        capture_output=True, text=True, env=environment(), timeout=120,
+        capture_output=True, text=True, env=environment(), timeout=HANG,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     sentence, facts = done.stdout.splitlines()
@@ -111,7 +112,7 @@ def test_a_disk_that_is_really_full_harms_nothing(tmp_path):
 def test_a_process_killed_at_any_line_of_a_save_leaves_a_valid_newest(tmp_path):
     done = subprocess.run(
         command("die_at_every_line", str(tmp_path)),
-        capture_output=True, text=True, env=environment(), timeout=120,
+        capture_output=True, text=True, env=environment(), timeout=HANG,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     rows = [line.split() for line in done.stdout.splitlines()]

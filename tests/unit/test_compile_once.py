@@ -11,6 +11,7 @@ import pytest
 
 from adfs.kernels.compile_notice import KEPT, NOT_KEPT
 from adfs.kernels.compiled import FILE, CompileLock
+from support.limits import HANG
 
 pytestmark = pytest.mark.slow  # starts processes
 KERNELS = """
@@ -119,7 +120,7 @@ def go(process):
 
 def end(process):
     """Which kernels it compiled, what they gave, and what it said on stderr."""
-    out, err = process.communicate(timeout=120)
+    out, err = process.communicate(timeout=HANG)
     assert process.returncode == 0, err
     names, found, is_held = json.loads(out.splitlines()[-1])
     assert not is_held
@@ -266,7 +267,7 @@ def test_info_compile_without_a_folder_to_write_names_the_way_out(tmp_path):
     file.touch()
     done = subprocess.run(
         [sys.executable, "-m", "adfs", "info", "--compile"], capture_output=True, text=True,
-        env={**os.environ, "NUMBA_CACHE_DIR": str(file)}, timeout=120, check=False,
+        env={**os.environ, "NUMBA_CACHE_DIR": str(file)}, timeout=HANG, check=False,
     )  # fmt: skip
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.count("\n") == 1

@@ -23,6 +23,7 @@ from adfs.study.paper.scaling import FAMILIES, QUICK, LargeNetwork, critical_siz
 from adfs.study.paper.study_context import Pool, StudyContext
 from adfs.study.paper.table_1 import Sizes, late_slope
 from adfs.study.plots.paper_plots import draw_rates, draw_scaling
+from support.limits import HANG
 
 
 @pytest.mark.parametrize(
@@ -92,7 +93,7 @@ def test_without_matplotlib_everything_but_the_pictures_is_saved(tmp_path, monke
 
 
 def test_work_is_done_in_several_threads_and_told_in_order():
-    meeting, shares = threading.Barrier(2, timeout=20), []
+    meeting, shares = threading.Barrier(2, timeout=HANG), []
 
     def work(item):
         meeting.wait()  # passes only if two items are worked on at a time
