@@ -3,9 +3,15 @@
 import json
 import re
 import signal
+import sys
 from typing import NamedTuple
 
 from fuzz import sandbox
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 LONGEST_LINE = 300
 HELP = ("-h", "--help", "--version")
@@ -120,7 +126,17 @@ def _words(case):
     settings = [text for text in case.files.values() if isinstance(text, str)]
     words = " ".join([*case.arguments, *settings])
     given = {word.partition("=")[2] if word.startswith("--") else word for word in case.arguments}
-    return given | set(re.split(r"[\s=/\"']+", words))  # a name may hold a space or a newline
+    values = [value for text in settings for value in _texts_of_toml(text)]
+    parts = {part for value in values for part in value.split("/")}
+    # A name may hold a space or a newline.
+    return given | parts | set(re.split(r"[\s=/\"']+", words))
+
+
+def _texts_of_toml(text):
+    try:
+        return [value for value in tomllib.loads(text).values() if isinstance(value, str)]
+    except (ValueError, RecursionError):
+        return []
 
 
 def _is_read(case, name):
