@@ -107,7 +107,7 @@ def main(options):
         held = sorted(len(keys) for keys in client.has_what().values())
         if held != [2, 2]:
             client.rebalance()
-        few = [block[:2000].rechunk(1000).persist() for block in blocks]
+        few = [block[:2000].rechunk({0: 1000}).persist() for block in blocks]
         runs = {}
         for solver in options.solver or LADDERS:
             # untimed, for imports on the workers; few rows have constant columns: not to be scaled
