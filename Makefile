@@ -15,7 +15,7 @@ $(VENV)/.demo: pyproject.toml | $(BIN)/python
 	touch $@
 
 $(VENV)/.dev: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[mpi,plots,docs,dev]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[mpi,plots,tables,docs,dev]"
 	touch $@ $(VENV)/.demo
 
 demo: $(VENV)/.demo

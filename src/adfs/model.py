@@ -4,7 +4,7 @@ import io
 import json
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,9 @@ from scipy.special import expit
 
 import adfs
 from adfs.archives import Archive
+from adfs.data.columns import Columns
 from adfs.data.matrices import checked_csr
+from adfs.data.scaling import Scaler
 from adfs.errors import DataError, ParameterError, shortened
 from adfs.losses import LOSSES, Loss, get_loss
 from adfs.problem.finite_sum import Problem
@@ -38,13 +40,15 @@ class Model:
 
     Parameters
     ----------
-    coef : array, shape (n_features,) or (n_features + 1,)
-        With an intercept, the last entry is the weight of the constant feature 1.
-    thetas : array, shape (n_nodes, len(coef))
+    coef : array, shape (n_features,) or (n_features + 1,), or (classes, ...)
+        With an intercept, the last entry is the weight of the constant feature 1. More than two
+        classes have one row each, of that class against the others. Whatever the features were
+        scaled by, these are the coefficients of the features as the data has them.
+    thetas : array, shape (n_nodes, len(coef)), or (classes, n_nodes, ...)
         The model of each node; ``coef`` is their sigma-weighted mean.
     meta : dict
         Of plain values: ``loss``, ``classes`` (empty for a regression), ``intercept``,
-        ``n_features``, and how the model came about.
+        ``n_features``, for a table ``feature_names`` and ``columns``, and how the model came about.
 
     Examples
     --------
@@ -63,25 +67,57 @@ class Model:
 
     def __post_init__(self) -> None:
         _check_meta(self.meta)
-        expected = self.n_features + self.intercept
-        if self.coef.shape != (expected,):
-            raise DataError(f"coef has shape {self.coef.shape} where meta promises ({expected},)")
-        if self.thetas.ndim != 2 or self.thetas.shape[1] != expected:
-            raise DataError(f"thetas has shape {self.thetas.shape}, not (nodes, {expected})")
+        n_classes, width = len(self.meta["classes"]), self.n_features + self.intercept
+        expected = (n_classes, width) if n_classes > 2 else (width,)
+        if self.coef.shape != expected:
+            raise DataError(f"coef has shape {self.coef.shape} where meta promises {expected}")
+        found = self.thetas.shape
+        if len(found) != len(expected) + 1 or (*found[:-2], found[-1]) != expected:
+            raise DataError(f"thetas has shape {found}, which does not suit coef, {expected}")
 
     @classmethod
     def from_result(
-        cls, result: Result, problem: Problem, intercept: bool = False, command: str = ""
+        cls,
+        results: Result | Sequence[Result],
+        problem: Problem,
+        intercept: bool = False,
+        command: str = "",
+        classes: NDArray[Any] | None = None,
+        columns: Columns | None = None,
+        scaler: Scaler | None = None,
     ) -> "Model":
-        """Model of a run; with ``intercept`` the problem's last column is the constant 1."""
+        """Model of a run, or of one run per class; ``result`` is described by its worst class.
+
+        With ``intercept`` the problem's last column is the constant 1. ``columns`` and ``scaler``
+        say how the features were made from the data.
+        """
+        each = [results] if isinstance(results, Result) else list(results)
+        result = worst(each)
         sigma = np.unique(problem.sigma)
+        known = problem.classes if classes is None else classes
+        theta, thetas = (
+            np.stack(arrays) if len(each) > 1 else arrays[0]
+            for arrays in ([one.theta for one in each], [one.thetas for one in each])
+        )
+        n_features = problem.n_features - intercept
+        if scaler is not None:
+            theta, thetas = (scaler.to_units(a, intercept) for a in (theta, thetas))
+            intercept = theta.shape[-1] > n_features
+        about_data: dict[str, Any] = {}
+        if columns is not None:
+            about_data |= {"feature_names": columns.feature_names, "columns": columns.to_dict()}
+        if scaler is not None:
+            about_data["scaler"] = {
+                "means": scaler.means.tolist(), "scales": scaler.scales.tolist(),
+            }  # fmt: skip
         meta = {
             "format": FORMAT,
             "adfs": adfs.__version__,
             "loss": problem.loss.name,
-            "classes": [] if problem.classes is None else [plain(c) for c in problem.classes],
+            "classes": [] if known is None else [plain(label) for label in known],
             "intercept": intercept,
-            "n_features": problem.n_features - intercept,
+            "n_features": n_features,
+            **about_data,
             "n_samples": problem.n_samples,
             "n_nodes": problem.n_nodes,
             "graph": problem.topology.name,
@@ -93,10 +129,10 @@ class Model:
             "status": result.status,
             "objective": finite(result.objective),
             "duality_gap": finite(result.duality_gap),
-            "iterations": result.iterations,
+            "iterations": sum(one.iterations for one in each),
             "command": command,
         }
-        return cls(result.theta, result.thetas, meta)
+        return cls(theta, thetas, meta)
 
     @property
     def loss(self) -> Loss:
@@ -105,7 +141,7 @@ class Model:
 
     @property
     def classes(self) -> NDArray[Any] | None:
-        """The two labels as the data had them, the larger one last; None for a regression."""
+        """The labels as the data had them, in order; None for a regression."""
         return np.array(self.meta["classes"]) if self.loss.binary else None
 
     @property
@@ -124,10 +160,20 @@ class Model:
         names = self.meta.get("feature_names")
         return list(names) if names else [f"x{j + 1}" for j in range(self.n_features)]
 
-    def coefficients(self) -> dict[str, float]:
-        """Coefficient of each feature by its name; ``intercept`` comes last if there is one."""
+    @property
+    def columns(self) -> Columns | None:
+        """How the columns of a table become features; None if the data had no names."""
+        columns = self.meta.get("columns")
+        return None if columns is None else Columns.from_dict(columns)
+
+    def coefficients(self) -> dict[Any, Any]:
+        """Coefficient of each feature by its name; ``intercept`` comes last if there is one.
+
+        With more than two classes, one such dictionary per class.
+        """
         names = [*self.feature_names, *(["intercept"] if self.intercept else [])]
-        return dict(zip(names, self.coef.tolist(), strict=True))
+        rows = [dict(zip(names, row, strict=True)) for row in np.atleast_2d(self.coef).tolist()]
+        return rows[0] if len(rows) == 1 else dict(zip(self.meta["classes"], rows, strict=True))
 
     def __repr__(self) -> str:
         return (
@@ -136,27 +182,33 @@ class Model:
         )
 
     def decision(self, X: Any) -> Vector:
-        """Score of each row; columns that ``X`` lacks at its end count as zero."""
+        """Score of each row, or of each row and class; columns that ``X`` lacks count as zero."""
         if X.ndim != 2 or X.shape[1] > self.n_features:
             raise DataError(
                 f"The data has shape {X.shape} but the model was trained on {self.n_features} "
                 "features; remove the additional columns, or train again with --n-features."
             )
         rows = checked_csr(X, "The data") if issparse(X) else X
-        scores = linear_scores(rows, self.coef[: X.shape[1]])
-        return scores + self.coef[-1] if self.intercept else scores
+        scores = linear_scores(rows, self.coef[..., : X.shape[1]].T)
+        return scores + self.coef[..., -1] if self.intercept else scores
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Label or value of each row."""
         return self.labels(self.decision(X))
 
     def labels(self, scores: Vector) -> NDArray[Any]:
-        """Predictions from scores: the larger class where a score is > 0, values as they are."""
+        """Predictions from scores: the larger class where a score is > 0, values as they are.
+
+        With more than two classes the one with the largest score.
+        """
         classes = self.classes
-        return scores if classes is None else classes[(scores > 0).astype(int)]
+        if classes is None:
+            return scores
+        chosen = scores.argmax(axis=1) if scores.ndim == 2 else (scores > 0).astype(int)
+        return np.asarray(classes[chosen])
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Probabilities of the two classes, one row per sample; logistic regression only."""
+        """Probabilities of the classes, one row per sample; logistic regression only."""
         return self.probabilities(self.decision(X))
 
     def probabilities(self, scores: Vector) -> NDArray[np.float64]:
@@ -166,7 +218,7 @@ class Model:
                 f"Probabilities need the loss 'logistic', but this model was trained with "
                 f"{self.loss.name!r}; train with --loss logistic, or predict without --proba."
             )
-        return np.column_stack([expit(-scores), expit(scores)])
+        return class_probabilities(scores)
 
     def to_bytes(self) -> bytes:
         """Content of the model's file, the same for the same model."""
@@ -197,9 +249,30 @@ class Model:
             ) from None
 
 
-def linear_scores(X: Any, coef: Vector) -> Vector:
+def worst(results: Sequence[Result]) -> Result:
+    """The result of the class that is furthest from its tolerance, one that stopped early first."""
+    return max(
+        results,
+        key=lambda each: (
+            each.status != "converged",
+            math.inf if math.isnan(each.relative_gap) else each.relative_gap,
+        ),
+    )
+
+
+def class_probabilities(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Probabilities of two classes, or of several, each against the rest, scaled to sum 1."""
+    if scores.ndim == 1:
+        return np.column_stack([expit(-scores), expit(scores)])
+    shares = expit(scores)
+    totals = shares.sum(axis=1, keepdims=True)
+    even = np.full_like(shares, 1.0 / shares.shape[1])
+    return np.asarray(np.divide(shares, totals, out=even, where=totals > 0.0))
+
+
+def linear_scores(X: Any, coef: NDArray[np.float64]) -> NDArray[np.float64]:
     """``X @ coef`` in float64; float32 rows are widened a block at a time."""
-    scores = np.empty(X.shape[0])
+    scores = np.empty((X.shape[0], *coef.shape[1:]))
     for first in range(0, len(scores), ROWS_AT_ONCE):
         scores[first : first + ROWS_AT_ONCE] = X[first : first + ROWS_AT_ONCE] @ coef
     return scores
@@ -219,7 +292,7 @@ def _read(path: str | os.PathLike[str]) -> Model:
     labels = model.meta["classes"]
     numbers = all(isinstance(each, int | float) and math.isfinite(each) for each in labels)
     if not numbers and not all(isinstance(each, str) for each in labels):
-        raise DataError("its classes are neither two numbers nor two words")
+        raise DataError("its classes are neither numbers nor words")
     return model
 
 
@@ -233,8 +306,14 @@ def _check_meta(meta: Any) -> None:
         raise DataError(f"format {meta['format']}, this version of adfs reads format {FORMAT}")
     if meta["loss"] not in LOSSES or meta["n_features"] < 1:
         raise DataError(f"loss {meta['loss']!r} on {meta['n_features']} features")
-    if len(meta["classes"]) != (2 if LOSSES[meta["loss"]].binary else 0):
+    if (len(meta["classes"]) >= 2) != LOSSES[meta["loss"]].binary or len(meta["classes"]) == 1:
         raise DataError(f"{len(meta['classes'])} classes with the loss {meta['loss']!r}")
+    columns = meta.get("columns")
+    names = (
+        meta.get("feature_names") if columns is None else Columns.from_dict(columns).feature_names
+    )
+    if names is not None and (not isinstance(names, list) or len(names) != meta["n_features"]):
+        raise DataError("its feature names do not suit its number of features")
 
 
 def summary(result: Result) -> dict[str, Any]:

@@ -9,9 +9,9 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from adfs.agreement import Alone
-from adfs.data import libsvm
+from adfs.data import text_lines
 from adfs.data.libsvm import LibsvmReader, read_libsvm
-from adfs.data.reader import Layout, Piece, lay_out
+from adfs.data.reader import Layout, Piece, Selection, lay_out
 from adfs.errors import DataError, ParameterError
 
 DATA = os.environ.get("ADFS_DATA", "")
@@ -84,9 +84,9 @@ def test_n_features_pads_and_rows_without_features_are_samples(write):
 def test_small_blocks_change_nothing_and_keep_the_line_number(write, monkeypatch):
     lines = [f"{i % 2} {1 + i % 7}:{i} {9 + i % 3}:1" for i in range(1, 200)]
     whole = read_libsvm(write("\n".join(lines)))
-    monkeypatch.setattr(libsvm, "BLOCK_BYTES", 50)
+    monkeypatch.setattr(text_lines, "BLOCK_BYTES", 50)
     path = write("\n".join(lines))
-    assert len(list(LibsvmReader(Alone(), path, None).read())) > 20
+    assert len(list(LibsvmReader(Alone(), path, Selection()).read())) > 20
     cut = read_libsvm(path)
     assert (whole.X != cut.X).nnz == 0
     np.testing.assert_array_equal(whole.y, cut.y)

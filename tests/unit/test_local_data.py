@@ -3,6 +3,7 @@
 import bz2
 import gzip
 import lzma
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,8 +12,10 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 
 from adfs.agreement import Alone
-from adfs.data import libsvm
+from adfs.data import text_lines
 from adfs.data.files import load_share, save_npz
+from adfs.data.libsvm import LibsvmReader
+from adfs.data.reader import Selection
 from adfs.data.shards import join_shards
 from support.peers import local_shards, owners, require_same_bits, succeed
 
@@ -24,7 +27,7 @@ PACK = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
     """Many blocks even in small files."""
-    monkeypatch.setattr(libsvm, "BLOCK_BYTES", 150)
+    monkeypatch.setattr(text_lines, "BLOCK_BYTES", 150)
 
 
 def text_of(density, n=43, d=9, seed=0, labels=(2.0, -7.0)):
@@ -185,7 +188,7 @@ def test_the_shards_of_a_rank_are_joined_without_a_copy(density, tmp_path):
 def test_lines_with_a_sample_are_those_that_the_parser_takes(noise):
     """Whatever stands in a text: a line is a sample if the parser would make a row of it."""
     text = noise.replace(b"\0", b"")
-    samples = libsvm.find_lines(text)[1].tolist()
+    samples = LibsvmReader(Alone(), Path("s"), Selection()).find_lines(text)[1].tolist()
     kept = [line.split(b"#")[0].split() for line in text.split(b"\n")]
     assert samples == [number for number, words in enumerate(kept) if words]
 

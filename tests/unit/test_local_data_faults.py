@@ -7,8 +7,9 @@ import os
 import numpy as np
 import pytest
 
-from adfs.data import libsvm
+from adfs.data import text_lines
 from adfs.data.files import load_share
+from adfs.data.text_lines import LineReader
 from adfs.errors import AdfsError, DataError, ParameterError, is_printed_elsewhere
 from support.peers import local_shards, on_ranks
 
@@ -30,7 +31,7 @@ def home(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("ADFS_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv("ADFS_DATA", raising=False)
-    monkeypatch.setattr(libsvm, "BLOCK_BYTES", 100)
+    monkeypatch.setattr(text_lines, "BLOCK_BYTES", 100)
     return tmp_path
 
 
@@ -257,14 +258,14 @@ def test_every_rank_needs_a_node(owner, home):
 
 def test_a_file_that_changes_between_two_readings_is_refused(home, monkeypatch):
     (home / "s").write_text("1 1:1\n0 2:1\n" * 9)
-    count, counted = libsvm.count_part, []
+    count, counted = LineReader.count_part, []
 
-    def count_then_change(path, rank, size):
-        counts = count(path, rank, size)
+    def count_then_change(reader, rank, size):
+        counts = count(reader, rank, size)
         counted.append(rank)
         if len(counted) == size:
-            path.write_text("1 1:1\n0 2:5\n" * 9)
+            reader.path.write_text("1 1:1\n0 2:5\n" * 9)
         return counts
 
-    monkeypatch.setattr(libsvm, "count_part", count_then_change)
+    monkeypatch.setattr(LineReader, "count_part", count_then_change)
     assert str(refused(2, "s")).startswith("s must not change while it is read, but it did; start")

@@ -8,7 +8,7 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from adfs.agreement import Alone
-from adfs.data import libsvm
+from adfs.data import text_lines
 from adfs.data.files import load_share, save_npz
 from support.peers import Replay, on_ranks
 
@@ -94,7 +94,7 @@ def write_rows(path, kind):
 @pytest.mark.parametrize("kind", ["dense text", "sparse text", "dense archive", "sparse archive"])
 @pytest.mark.parametrize("how", ["contiguous", "even"])
 def test_a_quarter_of_the_nodes_takes_a_quarter_of_the_memory(how, kind, tmp_path, monkeypatch):
-    monkeypatch.setattr(libsvm, "BLOCK_BYTES", 1 << 14)
+    monkeypatch.setattr(text_lines, "BLOCK_BYTES", 1 << 14)
     path = tmp_path / "rows"
     write_rows(path, kind)
     load_share(Alone(), str(path), [0] * N_NODES, "squared")  # imports what is imported once
@@ -106,7 +106,7 @@ def test_a_quarter_of_the_nodes_takes_a_quarter_of_the_memory(how, kind, tmp_pat
 @pytest.mark.parametrize("kind", ["dense archive", "sparse archive"])
 def test_the_rows_of_an_archive_are_held_once(kind, tmp_path, monkeypatch):
     """One process that reads everything holds them twice while it deals them."""
-    monkeypatch.setattr(libsvm, "BLOCK_BYTES", 1 << 14)
+    monkeypatch.setattr(text_lines, "BLOCK_BYTES", 1 << 14)
     path = tmp_path / "rows"
     write_rows(path, kind)
     shards = load_share(Alone(), str(path), [0] * N_NODES, "squared").shards

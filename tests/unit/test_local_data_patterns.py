@@ -10,7 +10,7 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from adfs.agreement import attempt
-from adfs.data import libsvm
+from adfs.data import text_lines
 from adfs.data.files import load_share, save_npz
 from adfs.errors import DataError, is_printed_elsewhere
 from adfs.mpi.problem_loading import find_shards, place_shards
@@ -26,7 +26,7 @@ Y = np.array([1.0, -1.0])
 @pytest.fixture
 def home(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(libsvm, "BLOCK_BYTES", 20)
+    monkeypatch.setattr(text_lines, "BLOCK_BYTES", 20)
     return tmp_path
 
 

@@ -87,8 +87,9 @@ SETTINGS: Groups = {
 }
 
 DATA = Option(
-    "DATA  a LIBSVM file (plain, .gz, .bz2, .xz), a .npz file with X and y, a name from "
-    "`adfs datasets`, or a pattern holding {node} (from 0) with one file per node",
+    "DATA  a LIBSVM file (plain, .gz, .bz2, .xz), a table (.csv, .tsv, .parquet), a .npz file with "
+    "X and y, a name from `adfs datasets`, or a pattern holding {node} (from 0) with one file per "
+    "node",
     INPUT,
 )
 OPTIONAL_DATA = Option(DATA.line, INPUT, required=False)
@@ -113,12 +114,24 @@ PROBLEM: Groups = {
             "like the others"
         ),
         Option(
+            "--standardize  subtract the mean of each column of numbers and divide by its standard "
+            "deviation, over all nodes; columns that are mostly zero in sparse data are only "
+            "divided. The model has the coefficients of the columns as they were"
+        ),
+        Option(
             "--class-weight balanced  weight each sample by n_samples / (2 x samples of its class)",
             one_of(("balanced",)),
         ),
         Option(
             "--n-features D  number of columns (default: the largest index in the data)",
             whole(1, LARGEST),
+        ),
+        Option("--target NAME  column of a table to predict", Kind()),
+        Option("--features A,B,...  columns of a table to use (default: all others)", NAMES),
+        Option(
+            "--categorical A,B,...  columns of a table that hold names, though they look like "
+            "numbers; columns of words are found by themselves. Each category becomes a feature",
+            NAMES,
         ),
     ),
     "the network": (

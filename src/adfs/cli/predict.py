@@ -19,14 +19,14 @@ OTHER_ERROR = "mean_absolute_error"
 def run(args: argparse.Namespace) -> int:
     """Load both, predict, write, and measure where there are labels."""
     model = Model.load(args.model)
-    rows, labels = load_all(args.data)
+    rows, labels = load_all(args.data, model.columns)
     scores = np.concatenate([model.decision(X) for X in rows])
     values = _values(model, scores, args.proba)
     # The targets of a regression can always measure it, unknown labels cannot.
     measured = None
     if labels is not None and (model.classes is None or np.isin(labels, model.classes).any()):
         measured = measure(model, scores, labels)
-    text = "".join(f"{value}\n" for value in values)
+    text = "".join(f"{_line(value)}\n" for value in values)
     if args.out is not None:
         files.write(args.out, text.encode())
     if args.json:
@@ -50,11 +50,17 @@ def run(args: argparse.Namespace) -> int:
 def _values(model: Model, scores: Vector, proba: bool) -> list[Any]:
     """Probabilities, labels (whole numbers without a point), or values."""
     if proba:
-        scores = model.probabilities(scores)[:, 1]
-    if proba or model.classes is None:
+        shares = model.probabilities(scores)
+        return list((shares if scores.ndim == 2 else shares[:, 1]).tolist())
+    if model.classes is None:
         return list(scores.tolist())
     names = {label: plain(label) for label in model.meta["classes"]}
     return [names[label] for label in model.labels(scores).tolist()]
+
+
+def _line(value: Any) -> str:
+    """A prediction as text; of several classes the probabilities in their order."""
+    return " ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def _unknown(model: Model) -> str:

@@ -5,7 +5,7 @@ import shlex
 import sys
 from math import fsum
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,8 +14,13 @@ from numpy.typing import NDArray
 from adfs.agreement import Alone, Peers, attempt
 from adfs.cli import output
 from adfs.cli.options import DEFAULT_NODES
+from adfs.data.columns import NUMBER, Columns
 from adfs.data.datasets import DATASETS, available, locate
-from adfs.data.files import NODE, load_rows, load_share, shard_paths
+from adfs.data.files import NODE, is_table, load_rows, load_share, shard_paths
+from adfs.data.matrices import Numbers, Vector
+from adfs.data.partition import Shard
+from adfs.data.reader import Selection
+from adfs.data.scaling import Scaler, apply, measure
 from adfs.errors import DataError, GraphError, ParameterError
 from adfs.graphs.topology import Topology
 from adfs.losses import get_loss
@@ -25,11 +30,68 @@ from adfs.problem.finite_sum import Problem
 from adfs.schedule.delays import Delays
 
 SIGMA_RANGE = (1e-100, 1e100)  # outside it, quotients in rates and steps overflow
-Labels = NDArray[np.float64]
+Labels = NDArray[Any]
+MOST_CLASSES = 1000
+
+
+class Loaded(NamedTuple):
+    """What the arguments describe, loaded.
+
+    ``classes`` are all labels; of more than two, each has a problem of its own against the others,
+    and ``problem`` is the first class's. ``codes`` has the number of each sample's class here and
+    ``counts`` the samples per class on all nodes, if there are more than two.
+    """
+
+    problem: Problem
+    classes: NDArray[Any] | None
+    columns: Columns | None
+    scaler: Scaler | None
+    codes: Numbers | None = None
+    counts: Numbers | None = None
+    is_balanced: bool = False
+
+    @property
+    def n_problems(self) -> int:
+        """One, or as many as there are classes if there are more than two."""
+        return 1 if self.counts is None else len(self.counts)
+
+    def labels(self, samples: slice) -> NDArray[Any]:
+        """The labels of some samples here, as the data had them."""
+        if self.codes is not None and self.classes is not None:
+            return self.classes[self.codes[samples]]
+        coded = self.problem.labels[samples]
+        return coded if self.classes is None else self.classes[(coded > 0).astype(int)]
+
+    def problem_of(self, number: int) -> Problem:
+        """The problem of one class against the others; called on all ranks."""
+        if number == 0 or self.codes is None or self.counts is None:
+            return self.problem
+        return self.problem.with_targets(
+            *against_the_rest(self.codes, self.counts, number, self.is_balanced)
+        )
+
+
+def against_the_rest(
+    codes: Numbers, counts: Numbers, number: int, is_balanced: bool
+) -> tuple[Vector, Vector]:
+    """Labels and weights of one class's problem.
+
+    Balanced weights give the samples of the class, and all others, the same sum.
+    """
+    is_own, total, own = codes == number, counts.sum(), counts[number]
+    heavy = total / (2.0 * np.where(is_own, own, total - own))
+    return np.where(is_own, 1.0, -1.0), heavy if is_balanced else np.ones(len(codes))
 
 
 def build_problem(args: argparse.Namespace, world: Communicator | None = None) -> Problem:
-    """The problem that the arguments describe; errors that are cheap to find come first.
+    """The problem that the arguments describe, which has at most two classes."""
+    return load_problem(args, world, most_classes=2).problem
+
+
+def load_problem(
+    args: argparse.Namespace, world: Communicator | None, most_classes: int = MOST_CLASSES
+) -> Loaded:
+    """Load what the arguments describe; errors that are cheap to find come first.
 
     With a ``world`` each of its ranks loads the rows of its own nodes, and all call this together.
     """
@@ -45,17 +107,39 @@ def build_problem(args: argparse.Namespace, world: Communicator | None = None) -
         attempt(peers, lambda: fetch(args.data, quiet) if peers.rank == 0 else None)
     data = load_share(
         peers, args.data, rank_of, args.loss, args.partition or "even", args.seed, args.m,
-        args.n_features,
+        most_classes, n_features=args.n_features, target=args.target,
+        features=as_list(args.features), categorical=as_list(args.categorical) or (),
     )  # fmt: skip
-    shards = data.shards
+    network = network_of(world, topology, rank_of)
+    shards, scaler = data.shards, None
+    if args.standardize:
+        scaler = measure(network, shards, _is_number(data.columns, shards[0].X.shape[1]))
+        shards = apply(scaler, shards)
     if args.intercept:
         shards = [shard._replace(X=with_constant(shard.X)) for shard in shards]
-    classes, counts = data.classes, data.label_counts
-    if args.class_weight and classes is not None and counts is not None:
-        weight = np.sum(counts) / (2.0 * counts)  # counted over all shards
-        labels = [np.searchsorted(classes, shard.y) for shard in shards]
-        shards = [each._replace(weights=weight[k]) for each, k in zip(shards, labels, strict=True)]
-    return Problem(shards, args.loss, sigma, network=network_of(world, topology, rank_of))
+    origin = (data.columns, scaler)
+    classes, counts, is_balanced = data.classes, data.label_counts, args.class_weight is not None
+    if classes is None or counts is None:
+        return Loaded(Problem(shards, args.loss, sigma, network=network), None, *origin)
+    numbers = [np.searchsorted(classes, shard.y) for shard in shards]
+    if len(classes) == 2:
+        if is_balanced:
+            weight = np.sum(counts) / (2.0 * counts)
+            pairs = zip(shards, numbers, strict=True)
+            shards = [shard._replace(weights=weight[codes]) for shard, codes in pairs]
+        return Loaded(Problem(shards, args.loss, sigma, network=network), classes, *origin)
+    targets = [against_the_rest(codes, counts, 0, is_balanced) for codes in numbers]
+    shards = [Shard(shard.X, *target) for shard, target in zip(shards, targets, strict=True)]
+    problem = Problem(shards, args.loss, sigma, network=network)
+    return Loaded(problem, classes, *origin, np.concatenate(numbers), counts, is_balanced)
+
+
+def _is_number(columns: Columns | None, width: int) -> NDArray[np.bool_]:
+    """Which features are numbers, not categories."""
+    if columns is None:
+        return np.ones(width, dtype=bool)
+    sizes = [len(columns.categories.get(name, "1")) for name in columns.kinds]
+    return np.repeat([kind == NUMBER for kind in columns.kinds.values()], sizes)
 
 
 def check_options(args: argparse.Namespace) -> None:
@@ -111,6 +195,11 @@ def read_sigma(args: argparse.Namespace, n_nodes: int) -> float:
     )
 
 
+def as_list(given: str | list[str] | None) -> list[str] | None:
+    """Names as a list; a settings file may have one as a text."""
+    return [given] if isinstance(given, str) else given
+
+
 def with_constant(X: Any) -> Any:
     """``X`` with a last column of ones, in its own layout and type of number."""
     ones = np.ones((X.shape[0], 1), dtype=X.dtype)
@@ -119,11 +208,19 @@ def with_constant(X: Any) -> Any:
     return sp.hstack([X, sp.csr_matrix(ones)], format="csr")
 
 
-def load_all(source: str) -> tuple[list[Any], Labels | None]:
-    """Rows of a DATA, one matrix per file, and all labels if every file has them."""
+def load_all(source: str, columns: Columns | None) -> tuple[list[Any], Labels | None]:
+    """Rows of a DATA, one matrix per file, and all labels if every file has them.
+
+    ``columns`` are those of the model that is to predict, if its data was a table.
+    """
     fetch(source)
     names = [str(path) for path in shard_paths(source)] if NODE in source else [source]
-    pieces = [load_rows(name) for name in names]
+    if columns is None and any(is_table(name) for name in names):
+        raise DataError(
+            f"{source} is a table, but the model was trained on columns without names; save the "
+            "rows as it had them (LIBSVM or .npz), or train on a table."
+        )
+    pieces = [load_rows(name, Selection(columns=columns)) for name in names]
     labels = [y for _, y in pieces if y is not None]
     return [X for X, _ in pieces], np.concatenate(labels) if len(labels) == len(pieces) else None
 

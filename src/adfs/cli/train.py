@@ -3,8 +3,10 @@
 import argparse
 import contextlib
 import math
+import os
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,20 +19,21 @@ from adfs.cli.main import SIGNALS
 from adfs.cli.on_ranks import Finish, check_engine, run_on_engine
 from adfs.cli.plain_progress import are_lines_wanted, each_evaluation
 from adfs.cli.predict import measure, phrase, summed
-from adfs.cli.problem_arguments import build_problem, load_all, shell_command
+from adfs.cli.problem_arguments import Loaded, load_all, load_problem, shell_command
 from adfs.data.shards import slice_rows
 from adfs.engine.checkpointer import Checkpoints
 from adfs.engine.execution import Execution, gather_executions
 from adfs.engine.interrupts import Interrupts
 from adfs.engine.progress import terminal_progress
 from adfs.engine.stopping import Stopping
-from adfs.errors import DataError, ParameterError
-from adfs.model import Model, Vector, finite
+from adfs.errors import DataError, ParameterError, shortened
+from adfs.model import Model, Vector, finite, worst
 from adfs.mpi.communicator import Communicator
 from adfs.problem.finite_sum import Problem
 from adfs.schedule.delays import Delays
 from adfs.solver import Result, RunOptions
 from adfs.solver import run as solve
+from adfs.storage import csv_bytes, write_whole
 from adfs.study.numbers import count, percent
 from adfs.threads import one_blas_thread
 
@@ -38,6 +41,10 @@ ROWS_AT_ONCE = 1 << 14
 Measured = dict[str, float | None]  # the measure that suits the loss, by its name
 Record = dict[str, Any]
 NOT_CONVERGED, FAILED = 3, 1
+LEAST_TIME = 1e-9  # seconds
+ABOUT_DATA = ("columns", "scaler")
+TIMES = ("idealized_time", "wall_time", "setup_time")
+COUNTS = ("n_prox", "n_grad", "n_comm", "bytes")
 
 WAYS_OUT = {
     "max_iter": "give a larger --max-iter, or a larger --tol",
@@ -65,23 +72,28 @@ def _train(
     start = attempt(
         peers, lambda: Model.load(args.warm_start) if args.warm_start and first else None
     )
-    problem = build_problem(args, world)
-    network, width = problem.network, problem.n_features
-    test = attempt(network.peers, lambda: _load_test(args, width) if first else None)
+    loaded = load_problem(args, world)
+    network = loaded.problem.network
+    test = attempt(network.peers, lambda: _load_test(args, loaded) if first else None)
     # Rank 0 reads the model; the others need no access to its file.
-    theta = network.gather(
-        attempt(network.peers, lambda: None if start is None else _start_from(start, args, width))
+    starts = network.gather(
+        attempt(network.peers, lambda: None if start is None else _start_from(start, args, loaded))
     )[0]
     # From here to the end: a late signal must not discard what other ranks have saved.
     interrupts = stack.enter_context(Interrupts(SIGNALS))
-    result = _solve(args, problem, theta, interrupts)
-    model = Model.from_result(result, problem, args.intercept, shell_command(args))
-    fit = _on_training_data(problem, model)
+    results = _solve_all(args, loaded, starts, interrupts)
+    model = Model.from_result(
+        results, loaded.problem, args.intercept, shell_command(args), loaded.classes,
+        loaded.columns, loaded.scaler,
+    )  # fmt: skip
+    fit = _on_training_data(loaded, model, results)
+    result = worst(results)
     assert result.execution is not None
     ranks = [] if world is None else gather_executions(network, result.execution)
-    facts = record(args, problem, result, model, fit, test)
+    facts = record(args, loaded, results, model, fit, test)
+    problem = loaded.problem_of([each is result for each in results].index(True))
     if first:
-        return lambda: _finish(args, problem, result, model, facts, ranks)
+        return lambda: _finish(args, problem, results, model, facts, ranks)
     return lambda: _exit_code(args, result, prints=False)
 
 
@@ -106,14 +118,14 @@ def _check(args: argparse.Namespace) -> None:
     files.check_report(args.report)
 
 
-def _load_test(args: argparse.Namespace, width: int) -> Any:
-    """Rows and labels of ``--test``, None without; the training data has ``width`` columns."""
+def _load_test(args: argparse.Namespace, loaded: Loaded) -> Any:
+    """Rows and labels of ``--test``, None without; it has at most the training data's columns."""
     if args.test is None:
         return None
-    rows, labels = load_all(args.test)
+    rows, labels = load_all(args.test, loaded.columns)
     if labels is None:
         raise DataError(f"--test {args.test} must hold the labels y, but has none; save them too.")
-    found, known = max(X.shape[1] for X in rows), width - args.intercept
+    found, known = max(X.shape[1] for X in rows), loaded.problem.n_features - args.intercept
     if found > known:
         raise DataError(
             f"--test {args.test} has {found} features but the training data has {known}; give "
@@ -122,33 +134,76 @@ def _load_test(args: argparse.Namespace, width: int) -> Any:
     return rows, labels
 
 
-def _start_from(model: Model, args: argparse.Namespace, width: int) -> Vector:
-    """A model's coefficients in this problem's ``width`` columns; zero for new columns."""
-    known = width - args.intercept
+def _start_from(model: Model, args: argparse.Namespace, loaded: Loaded) -> Vector:
+    """A model's coefficients in this problem's columns, one row per class; zero for new columns."""
+    known = loaded.problem.n_features - args.intercept
     if model.n_features > known:
         raise DataError(
             f"--warm-start {args.warm_start} has {model.n_features} features but the data has "
             f"{known}; give --n-features {model.n_features}, or another model."
         )
-    theta = np.zeros(width)
-    theta[: model.n_features] = model.coef[: model.n_features]
-    if args.intercept and model.intercept:
-        theta[-1] = model.coef[-1]
-    return theta
+    coef = np.atleast_2d(model.coef)
+    if len(coef) != loaded.n_problems:
+        raise DataError(
+            f"--warm-start {args.warm_start} has {max(2, len(coef))} classes but the data has "
+            f"{max(2, loaded.n_problems)}; take a model of the same classes."
+        )
+    starts = np.zeros((len(coef), loaded.problem.n_features))
+    places: Any = slice(model.n_features)
+    if loaded.columns is not None and model.columns is not None:
+        names = loaded.columns.feature_names
+        if missing := [name for name in model.feature_names if name not in names]:
+            raise DataError(
+                f"--warm-start {args.warm_start} has the feature {shortened(missing[0], 40)!r}, "
+                "which the data has not; take another model."
+            )
+        places = [names.index(name) for name in model.feature_names]
+    starts[:, places] = coef[:, : model.n_features]
+    constants = coef[:, -1] if model.intercept else np.zeros(len(coef))
+    if loaded.scaler is not None:
+        starts[:, :known], constants = loaded.scaler.from_units(starts[:, :known], constants)
+    if args.intercept:
+        starts[:, -1] = constants
+    return starts
+
+
+def _solve_all(
+    args: argparse.Namespace, loaded: Loaded, starts: Vector | None, interrupts: Interrupts
+) -> list[Result]:
+    """One result; with more than two classes one per class, after an interruption at its start."""
+    results: list[Result] = []
+    for number in range(loaded.n_problems):
+        limits = Stopping(args.tol, args.max_iter, args.time_limit)
+        folder = args.checkpoint
+        if loaded.n_problems > 1:
+            assert loaded.classes is not None
+            folder = folder and os.path.join(folder, f"class-{number}")
+            if args.time_limit is not None:
+                spent = sum(result.wall_time for result in results)
+                limits = replace(limits, time_limit=max(args.time_limit - spent, LEAST_TIME))
+            if not args.quiet and loaded.problem.network.rank == 0:
+                label = shortened(str(loaded.classes[number]), 40)
+                output.note(f"class {label} ({number + 1} of {loaded.n_problems})")
+        if results and results[-1].status == "interrupted":
+            limits, folder = replace(limits, max_iter=0, time_limit=None), None
+        start = None if starts is None else starts[number]
+        problem = loaded.problem_of(number)
+        results.append(_solve(args, problem, limits, folder, start, interrupts))
+    return results
 
 
 def _solve(
-    args: argparse.Namespace, problem: Problem, theta: Vector | None, interrupts: Interrupts
-) -> Result:
-    limits = Stopping(args.tol, args.max_iter, args.time_limit)
+    args: argparse.Namespace, problem: Problem, limits: Stopping, folder: str | None,
+    theta: Vector | None, interrupts: Interrupts,
+) -> Result:  # fmt: skip
     setting = MethodSetting(
         args.parameters, args.tau, args.clock, Delays(tau=args.tau), args.seed, args.schedule
     )
     has_curve = args.trace is not None or args.report is not None
     checkpoints = None
-    if args.checkpoint is not None:
+    if folder is not None:
         checkpoints = Checkpoints(
-            args.checkpoint, args.checkpoint_every, args.resume, output.note, output.note
+            folder, args.checkpoint_every, args.resume, output.note, output.note
         )
     alone = args.engine == "local"  # mpiexec passes stderr on, so it is not a terminal
     wanted = not args.quiet and problem.network.rank == 0
@@ -168,45 +223,65 @@ def _solve(
 
 
 def record(
-    args: argparse.Namespace, problem: Problem, result: Result, model: Model, train: Measured,
-    test: Any,
+    args: argparse.Namespace, loaded: Loaded, results: Sequence[Result], model: Model,
+    train: Measured, test: Any,
 ) -> Record:  # fmt: skip
-    """The run as plain values; unknown ones are None."""
-    last, about_file = result.trace.last(), ("format", "adfs", "classes", "command")
-    return {
+    """The run as plain values; unknown ones are None.
+
+    With more than two classes, gap and status are those of the worst one, and costs are sums.
+    """
+    result, about_file = worst(results), ("format", "adfs", "classes", "command", *ABOUT_DATA)
+    last = [each.trace.last() for each in results]
+    facts = {
         "status": result.status,
         **{name: value for name, value in model.meta.items() if name not in about_file},
         "relative_gap": finite(result.relative_gap),
-        **output.values(result, "idealized_time", "wall_time", "setup_time", "resumed"),
-        **{name: last[name] for name in ("n_prox", "n_grad", "n_comm", "bytes")},
-        "consensus_error": finite(float(last["consensus_error"] or 0.0)),
-        "C": finite(1.0 / problem.total_sigma),
+        **{name: sum(getattr(each, name) for each in results) for name in TIMES},
+        "resumed": result.resumed,
+        **{name: sum(each[name] or 0 for each in last) for name in COUNTS},
+        "consensus_error": finite(max(float(each["consensus_error"] or 0.0) for each in last)),
+        "C": finite(1.0 / loaded.problem.total_sigma),
         "train": train,
         "test": None if test is None else _on_test_data(model, *test),
         **output.values(args, "tol", "data", "tau", "clock", "out", "trace", "report"),
     }
+    if len(results) > 1:
+        facts["classes"] = [
+            {
+                "class": label,
+                "status": each.status,
+                "objective": finite(each.objective),
+                "duality_gap": finite(each.duality_gap),
+                "relative_gap": finite(each.relative_gap),
+                "iterations": each.iterations,
+                "wall_time": each.wall_time,
+            }
+            for label, each in zip(model.meta["classes"], results, strict=True)
+        ]
+    return facts
 
 
-def _on_training_data(problem: Problem, model: Model) -> Measured:
+def _on_training_data(loaded: Loaded, model: Model, results: Sequence[Result]) -> Measured:
     """How well a model fits the samples of all nodes; called on all ranks."""
+    thetas = results[0].theta if len(results) == 1 else np.stack([each.theta for each in results])
+    problem = loaded.problem
     with one_blas_thread():  # the same bits, however many cores a process may use
-        found = [_on_node(problem, model, node) for node in problem.nodes.tolist()]
+        found = [_on_node(loaded, model, thetas.T, node) for node in problem.nodes.tolist()]
     totals = np.array([[total, n_samples] for _, total, n_samples in found])
     total, n_samples = problem.network.sum_rows(totals, 2).tolist()
     return {found[0][0]: finite(total / n_samples)}
 
 
-def _on_node(problem: Problem, model: Model, node: int) -> tuple[str, float, int]:
+def _on_node(loaded: Loaded, model: Model, theta: Vector, node: int) -> tuple[str, float, int]:
     """Name of the measure, its sum over a node's samples, and the number of samples."""
+    problem = loaded.problem
     mine = problem.node_rows(node)
-    scores = np.empty(mine.stop - mine.start)
+    scores = np.empty((mine.stop - mine.start, *theta.shape[1:]))
     for first in range(mine.start, mine.stop, ROWS_AT_ONCE):
         last = min(mine.stop, first + ROWS_AT_ONCE)
         rows = slice_rows(problem.rows, problem.n_features, first, last)
-        scores[first - mine.start : last - mine.start] = rows @ model.coef
-    labels = problem.labels[mine]
-    if problem.classes is not None:
-        labels = problem.classes[(labels > 0).astype(int)]
+        scores[first - mine.start : last - mine.start] = rows @ theta
+    labels = loaded.labels(mine)
     return *summed(model, scores, labels), len(labels)
 
 
@@ -216,10 +291,14 @@ def _on_test_data(model: Model, rows: list[Any], labels: Any) -> Measured:
 
 
 def _finish(
-    args: argparse.Namespace, problem: Problem, result: Result, model: Model, facts: Record,
-    ranks: Sequence[Execution],
+    args: argparse.Namespace, problem: Problem, results: Sequence[Result], model: Model,
+    facts: Record, ranks: Sequence[Execution],
 ) -> int:  # fmt: skip
-    """Write all files asked for, even if one of them fails, and print; the exit code."""
+    """Write all files asked for, even if one of them fails, and print; the exit code.
+
+    ``problem`` is the one of the worst class.
+    """
+    result = worst(results)
 
     def save_timeline(path: str) -> None:
         # The suffix of the given name decides, also where a symbolic link has another one.
@@ -237,7 +316,7 @@ def _finish(
 
     failures = files.write_each(
         (args.out, model.save),
-        (args.trace, result.trace.to_csv),
+        (args.trace, lambda path: _save_traces(path, results, model.meta["classes"])),
         (args.timeline, save_timeline),
         (args.report, save_report),
     )
@@ -250,6 +329,19 @@ def _finish(
     for failure in failures:
         output.complain(failure, FAILED)
     return FAILED if failures else _exit_code(args, result)
+
+
+def _save_traces(path: str, results: Sequence[Result], labels: Sequence[Any]) -> None:
+    """The trace; with more than two classes the traces of all, and a column that says which."""
+    if len(results) == 1:
+        results[0].trace.to_csv(path)
+        return
+    rows = [
+        (*row, label)
+        for label, each in zip(labels, results, strict=True)
+        for row in zip(*each.trace.to_dict().values(), strict=True)
+    ]
+    write_whole(path, csv_bytes([(*results[0].trace.to_dict(), "class"), *rows]))
 
 
 def _exit_code(args: argparse.Namespace, result: Result, prints: bool = True) -> int:
@@ -273,7 +365,7 @@ def _summary(args: argparse.Namespace, facts: Record, gap_text: str) -> str:
     costs.append(f"{facts['n_comm']:,} messages")
     intercept = " and an intercept" if facts["intercept"] else ""
     lines = [
-        (facts["status"], f"relative gap {gap_text}, asked for {args.tol:g}"),
+        (facts["status"], f"relative gap {gap_text}, asked for {args.tol:g}{_of_classes(facts)}"),
         ("objective", _number(facts["objective"], ".12g")),
         ("problem", f"{facts['loss']}, {facts['n_samples']:,} samples x {facts['n_features']:,} "
          f"features{intercept}, sigma {facts['sigma']:g} per node "
@@ -293,6 +385,14 @@ def _summary(args: argparse.Namespace, facts: Record, gap_text: str) -> str:
     if written := [path for path in (args.out, args.trace, args.report, args.timeline) if path]:
         lines.append(("wrote", ", ".join(written)))
     return output.facts(lines)
+
+
+def _of_classes(facts: Record) -> str:
+    classes = facts.get("classes", ())
+    if not classes:
+        return ""
+    done = sum(each["status"] == "converged" for each in classes)
+    return f"; the worst of {len(classes)} classes, each against the rest, {done} of them converged"
 
 
 def _parameters_line(facts: Record) -> str:

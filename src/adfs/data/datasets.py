@@ -27,6 +27,7 @@ import numpy as np
 from adfs.agreement import Alone
 from adfs.data.libsvm import LibsvmReader, read_libsvm
 from adfs.data.matrices import Samples
+from adfs.data.reader import Selection
 from adfs.errors import DataError, shortened
 from adfs.storage import write_whole
 
@@ -291,7 +292,7 @@ def _fetch(url: str, part: Path, timeout: float, progress: Progress | None) -> s
 def _check_content(url: str, part: Path, dataset: Dataset) -> None:
     """Refuse an answer that is not LIBSVM data throughout, before its checksum is recorded."""
     try:
-        for _ in LibsvmReader(Alone(), part, dataset.n_features).read():
+        for _ in LibsvmReader(Alone(), part, Selection(dataset.n_features)).read():
             pass
     except DataError as error:
         fault = str(error).replace(str(part), "the answer")

@@ -11,17 +11,18 @@ from __future__ import annotations
 import glob
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from adfs.agreement import Alone, Peers, agree, attempt
 from adfs.data import datasets
+from adfs.data.columns import Columns, Survey, decide
 from adfs.data.libsvm import LibsvmReader
-from adfs.data.matrices import Matrix, Numbers, Samples, Vector
+from adfs.data.matrices import Matrix, Numbers, Samples
 from adfs.data.npz import NpzReader
 from adfs.data.npz import save_npz as save_npz
 from adfs.data.partition import Shard, cut_rows, partition, partition_rows
@@ -29,6 +30,7 @@ from adfs.data.reader import (
     Facts,
     Piece,
     Reader,
+    Selection,
     check_n_features,
     common_layout,
     different_content,
@@ -40,57 +42,108 @@ from adfs.data.reader import (
     require_labels,
 )
 from adfs.data.shards import classes_of
+from adfs.data.tables import CsvReader, ParquetReader, TableReader
 from adfs.errors import AdfsError, DataError, ParameterError
 from adfs.losses import Loss, get_loss
 
 NODE = "{node}"
 # The first that recognises a file reads it, so the last one takes everything.
-READERS: tuple[type[Reader], ...] = (NpzReader, LibsvmReader)
+READERS: tuple[type[Reader], ...] = (NpzReader, CsvReader, ParquetReader, LibsvmReader)
+EVERYTHING = Selection()
+T = TypeVar("T")
 
 
-def load_data(source: str | os.PathLike[str], n_features: int | None = None) -> Samples:
+def load_data(
+    source: str | os.PathLike[str],
+    n_features: int | None = None,
+    target: str | None = None,
+    features: Sequence[str] | None = None,
+    categorical: Sequence[str] = (),
+) -> Samples:
     """Load the samples and labels of one DATA.
 
     Parameters
     ----------
     source : str or path
-        A LIBSVM file (plain, .gz, .bz2, .xz), a .npz file with ``X`` and ``y``, or a name from
-        ``DATASETS``; a file wins over a data set of the same name.
+        A LIBSVM file (plain, .gz, .bz2, .xz), a table (.csv, .tsv, .parquet), a .npz file with
+        ``X`` and ``y``, or a name from ``DATASETS``; a file wins over a data set of the same name.
     n_features : int, optional
         Number of columns: rows with fewer are padded with zeros, rows with more are refused.
+    target, features, categorical : str, list of str, list of str
+        Columns of a table: the one of the labels, those of the features (all others if left out),
+        and those whose values are names although they look like numbers.
 
     Returns
     -------
     Samples
         ``X`` a C-contiguous array or a ``csr_matrix`` with int32 indices, float64 or, from a .npz
-        file, float32; ``y`` in float64. All values are finite.
+        file, float32; ``y`` in float64, or words. All values are finite.
     """
-    return require_labels(*load_rows(source, n_features), source)
+    selection = select_columns(n_features, target, features, categorical)
+    return require_labels(*load_rows(source, selection), source)
+
+
+def select_columns(
+    n_features: int | None = None,
+    target: str | None = None,
+    features: Sequence[str] | None = None,
+    categorical: Sequence[str] = (),
+) -> Selection:
+    """What of a file is read, checked."""
+    chosen = None if features is None else tuple(features)
+    return Selection(check_n_features(n_features), target, chosen, tuple(categorical))
 
 
 def load_rows(
-    source: str | os.PathLike[str], n_features: int | None = None
-) -> tuple[Matrix, Vector | None]:
-    """The same for prediction: a .npz file may leave out ``y``, which then is None."""
-    return _read_file(*_find_file(source, n_features))
+    source: str | os.PathLike[str], selection: Selection = EVERYTHING
+) -> tuple[Matrix, NDArray[Any] | None]:
+    """The same for prediction: a file may leave out the labels, which then are None."""
+    reader = _open_file(*_find_file(source, selection))
+    survey_columns(Alone(), [reader], selection)
+    return read_all(reader)
 
 
-def _read_file(path: Path, n_features: int | None) -> tuple[Matrix, Vector | None]:
-    return read_all(_format_of(path)(Alone(), path, n_features))
+def _open_file(path: Path, selection: Selection) -> Reader:
+    return _format_of(path)(Alone(), path, selection)
+
+
+def survey_columns(
+    peers: Peers, readers: Sequence[Reader], selection: Selection, rank: int = 0, size: int = 1
+) -> None:
+    """Decide how the columns of tables become features, by all rows of all files.
+
+    Every rank calls it with its own files, or with its part of one file that all of them read.
+    """
+    if selection.columns is not None:
+        return
+    own = attempt(peers, lambda: [reader.survey(rank, size) for reader in readers])
+    plain = [None if survey is None else survey.to_plain() for survey in own]
+    surveys = [each for of_rank in peers.gather(plain) for each in of_rank]
+    tables = [Survey.from_plain(each) for each in surveys if each is not None]
+    if not tables:
+        return
+    columns = attempt(peers, lambda: decide(tables, len(surveys), selection.categorical))
+    for reader in readers:
+        reader.columns = columns
+
+
+def is_table(name: str) -> bool:
+    """Whether a file is a table, whose columns have names."""
+    return issubclass(_format_of(Path(name)), TableReader)
 
 
 def _format_of(path: Path) -> type[Reader]:
     return next(reader for reader in READERS if reader.recognises(path))
 
 
-def _find_file(source: str | os.PathLike[str], n_features: int | None) -> tuple[Path, int | None]:
-    """The file behind one DATA, and the number of its columns where it is known beforehand."""
-    n_features = check_n_features(n_features)
+def _find_file(source: str | os.PathLike[str], selection: Selection) -> tuple[Path, Selection]:
+    """The file behind one DATA; a data set adds the number of its columns."""
     name, path = os.fspath(source), Path(source)
     if NODE in name:
         raise DataError(f"{name} must name one file, but holds {NODE}; load it as shards.")
     if name in datasets.DATASETS and (path.is_dir() or not path.exists()):
-        return datasets.locate(name), n_features or datasets.DATASETS[name].n_features
+        width = selection.n_features or datasets.DATASETS[name].n_features
+        return datasets.locate(name), selection._replace(n_features=width)
     if not path.exists():
         raise DataError(
             f"{name} must be a file or a known data set, but is neither; check the path, or take "
@@ -98,7 +151,7 @@ def _find_file(source: str | os.PathLike[str], n_features: int | None) -> tuple[
         )
     if path.is_dir():
         raise DataError(f"{path} must be a file, but is a folder; name a file in it.")
-    return path, n_features
+    return path, selection
 
 
 def load_shards(pattern: str | os.PathLike[str], n_features: int | None = None) -> list[Samples]:
@@ -108,20 +161,21 @@ def load_shards(pattern: str | os.PathLike[str], n_features: int | None = None) 
     least half of all entries are non-zero, else CSR.
     """
     nodes = range(len(shard_paths(pattern)))
-    shards = _load_pattern(Alone(), os.fspath(pattern), nodes, n_features)
+    shards, _ = _load_pattern(Alone(), os.fspath(pattern), nodes, select_columns(n_features))
     return [Samples(shard.X, shard.y) for shard in shards]
 
 
 class LocalData(NamedTuple):
     """The samples of a rank's nodes: consecutive views of one array, in ascending order.
 
-    ``classes`` are the two labels over all shards and ``label_counts`` how often they occur; None
-    where the loss is not for classes.
+    ``classes`` are the labels over all shards and ``label_counts`` how often they occur; None
+    where the loss is not for classes. ``columns`` says how the columns of a table became features.
     """
 
     shards: list[Shard]
     classes: NDArray[Any] | None
     label_counts: Numbers | None
+    columns: Columns | None = None
 
 
 def load_share(
@@ -132,13 +186,16 @@ def load_share(
     how: str = "even",
     seed: int = 0,
     m: int | None = None,
-    n_features: int | None = None,
+    most_classes: int = 2,
+    **columns: Any,
 ) -> LocalData:
     r"""Load the rows of this rank's nodes, bit for bit as `load_data` and `partition` give them.
 
     Every rank calls it with the same arguments. ``owner`` is the rank of each node; each rank has
-    one. ``loss`` says whether labels are classes, of which there must then be two over all shards.
-    ``how``, ``seed`` and ``m`` divide one file (see `partition_rows`), not a pattern.
+    one. ``loss`` says whether labels are classes, of which there must then be two, or up to
+    ``most_classes``, over all shards.
+    ``how``, ``seed`` and ``m`` divide one file (see `partition_rows`), not a pattern. ``columns``
+    are the other arguments of `load_data`.
 
     Examples
     --------
@@ -153,21 +210,25 @@ def load_share(
     """
     ranks = np.asarray(owner, dtype=np.int64)
     attempt(peers, lambda: _check(ranks, peers.size, loss))
+    selection = attempt(peers, lambda: select_columns(**columns))
     nodes, n_nodes = np.flatnonzero(ranks == peers.rank).tolist(), len(ranks)
     if NODE in source:
-        shards = _load_pattern(peers, source, nodes, n_features)
+        shards, encoding = _load_pattern(peers, source, nodes, selection)
     elif peers.size == 1:
-        shards = partition(*load_data(source, n_features), n_nodes, how, seed, m)
+        reader = _open_file(*_find_file(source, selection))
+        survey_columns(peers, [reader], selection)
+        samples = require_labels(*read_all(reader), source)
+        shards, encoding = partition(*samples, n_nodes, how, seed, m), reader.columns
     else:
-        reader = _open_together(peers, source, n_features)
-        division = (n_nodes, how, seed, m)
-        shards = _load_some(peers, source, reader, nodes, division)
+        reader = _open_together(peers, source, selection)
+        shards = _load_some(peers, source, reader, nodes, (n_nodes, how, seed, m), selection)
+        encoding = reader.columns
     labels = np.concatenate([shard.y for shard in shards])
-    classes, label_counts = classes_of(labels, get_loss(loss), peers), None
+    classes, label_counts = classes_of(labels, get_loss(loss), peers, most_classes), None
     if classes is not None:
-        own = [int(np.count_nonzero(labels == value)) for value in classes]
+        own = np.bincount(np.searchsorted(classes, labels), minlength=len(classes))
         label_counts = np.sum(peers.gather(own), axis=0)
-    return LocalData(shards, classes, label_counts)
+    return LocalData(shards, classes, label_counts, encoding)
 
 
 def _check(ranks: Numbers, size: int, loss: str | Loss) -> None:
@@ -181,28 +242,35 @@ def _check(ranks: Numbers, size: int, loss: str | Loss) -> None:
 
 
 def _load_pattern(
-    peers: Peers, pattern: str, nodes: Sequence[int], n_features: int | None
-) -> list[Shard]:
+    peers: Peers, pattern: str, nodes: Sequence[int], selection: Selection
+) -> tuple[list[Shard], Columns | None]:
     """The files of this rank's nodes, in one layout for all nodes."""
-    width = attempt(peers, lambda: check_n_features(n_features))
-    pieces = attempt(peers, lambda: list(_read_shards(pattern, nodes, width)))
-    facts = [Facts.of(X, None, isinstance(X, np.ndarray)) for X, _, _ in pieces]
-    sizes = [len(positions) for _, _, positions in pieces]
-    return _shards(peers, pattern, pieces, _gathered(peers, facts), sizes)
+    paths = {node: shard_path(pattern, node) for node in nodes}
+    files = attempt(peers, lambda: _of_each(nodes, lambda node: _open_file(paths[node], selection)))
+    readers = dict(zip(nodes, files, strict=True))
+    survey_columns(peers, files, selection)
+
+    def read(node: int) -> Samples:
+        return require_labels(*read_all(readers[node]), paths[node])
+
+    samples = attempt(peers, lambda: _of_each(nodes, read))
+    facts = [Facts.of(X, None, isinstance(X, np.ndarray)) for X, _ in samples]
+    bounds = np.cumsum([0, *(len(y) for _, y in samples)])
+    pieces = [Piece(X, y, np.arange(*bounds[k : k + 2])) for k, (X, y) in enumerate(samples)]
+    shards = _shards(peers, pattern, pieces, _gathered(peers, facts), np.diff(bounds).tolist())
+    return shards, files[0].columns
 
 
-def _read_shards(pattern: str, nodes: Sequence[int], n_features: int | None) -> Iterator[Piece]:
-    """The whole file of each node. If several are faulty, the first node's error is raised."""
-    first = 0
+def _of_each(nodes: Sequence[int], work: Callable[[int], T]) -> list[T]:
+    """Work for each node. If it fails for several, the first node's error is raised."""
+    done = []
     for node in nodes:
-        path = shard_path(pattern, node)
         try:
-            X, y = require_labels(*_read_file(path, n_features), path)
+            done.append(work(node))
         except AdfsError as error:
             error.order = node
             raise
-        yield Piece(X, y, np.arange(first, first + len(y)))
-        first += len(y)
+    return done
 
 
 def _load_some(
@@ -211,16 +279,18 @@ def _load_some(
     reader: Reader,
     nodes: list[int],
     division: tuple[int, str, int, int | None],
+    selection: Selection,
 ) -> list[Shard]:
     """The rows of this rank's nodes, from one file that every rank can open."""
     n_samples, labels, facts = reader.count(), reader.labels, None
+    survey_columns(peers, [reader], selection, peers.rank, peers.size)
     how = division[1]
     if how == "draw" or (how == "sorted" and labels is None):
-        facts, labels = _survey(peers, source, reader, n_samples)
+        facts, labels = _check_all(peers, source, reader, n_samples)
     try:
         parts = attempt(peers, lambda: partition_rows(n_samples, *division, labels, nodes))
     except AdfsError:
-        _survey(peers, source, reader, n_samples)  # one process would read the file first
+        _check_all(peers, source, reader, n_samples)  # one process would read the file first
         raise
     labels = None  # all of them are no longer needed
     pieces = attempt(peers, lambda: list(reader.read(np.concatenate(parts))))
@@ -230,21 +300,23 @@ def _load_some(
     return _shards(peers, source, pieces, facts, [len(part) for part in parts])
 
 
-def _survey(
+def _check_all(
     peers: Peers, source: str, reader: Reader, n_samples: int
-) -> tuple[list[Facts], Vector]:
+) -> tuple[list[Facts], NDArray[Any]]:
     """Check all rows, each rank an equal part; facts and labels of all."""
     first, last = (rank * n_samples // peers.size for rank in (peers.rank, peers.rank + 1))
 
-    def check() -> tuple[list[Facts], Vector]:
-        facts, labels = [], [np.empty(0)]
+    def check() -> tuple[list[Facts], list[NDArray[Any]]]:
+        facts, labels = [], []
         for X, y, _ in reader.read(np.arange(first, last), keep=False):
             facts.append(Facts.of(X, reader.n_features, reader.dense))
             labels.append(require_labels(X, y, source).y)
-        return facts, np.concatenate(labels)
+        return facts, labels
 
     facts, labels = attempt(peers, check)
-    return _gathered(peers, facts), np.concatenate(peers.gather(labels))
+    return _gathered(peers, facts), np.concatenate(
+        [each for of_rank in peers.gather(labels) for each in of_rank]
+    )
 
 
 def _gathered(peers: Peers, facts: list[Facts]) -> list[Facts]:
@@ -264,20 +336,20 @@ def _shards(
     return cut_rows(*attempt(peers, join), sizes)
 
 
-def _open_together(peers: Peers, source: str, n_features: int | None) -> Reader:
+def _open_together(peers: Peers, source: str, selection: Selection) -> Reader:
     """Find the file on each rank's host and open it together; all ranks must see the same."""
     # A data set is downloaded by rank 0 before the others search for it.
-    found = attempt(peers, lambda: None if peers.rank else _find_file(source, n_features))
+    found = attempt(peers, lambda: None if peers.rank else _find_file(source, selection))
     try:
-        found, error = found or _find_file(source, n_features), None
+        found, error = found or _find_file(source, selection), None
     except AdfsError as missing:
         error = DataError(f"On the host of rank {peers.rank}, {missing}")
     agree(peers, error)
     assert found is not None
-    path, width = found
+    path, selection = found
     seen = peers.gather(attempt(peers, lambda: _identity(path)))
     attempt(peers, lambda: _require_same_file(path, seen))
-    return _format_of(path)(peers, path, width)
+    return _format_of(path)(peers, path, selection)
 
 
 def _identity(path: Path) -> list[int]:

@@ -23,7 +23,7 @@ class Samples(NamedTuple):
     """Rows ``X``, an array or a ``scipy.sparse.csr_matrix``, and their labels ``y``."""
 
     X: Matrix
-    y: Vector
+    y: NDArray[Any]
 
 
 def csr_of(

@@ -14,7 +14,8 @@ from scipy.sparse import csr_matrix
 
 from adfs.agreement import Peers, attempt
 from adfs.archives import Archive
-from adfs.data import libsvm
+from adfs.data import text_lines
+from adfs.data.columns import Columns, Survey
 from adfs.data.matrices import (
     MOST_COLUMNS,
     Matrix,
@@ -27,7 +28,7 @@ from adfs.data.matrices import (
     index_fault,
     indptr_fault,
 )
-from adfs.data.reader import Piece, read_errors
+from adfs.data.reader import Piece, Selection, read_errors, require_unnamed
 from adfs.errors import DataError, shortened
 
 ZIP_MAGIC = b"PK"
@@ -64,9 +65,12 @@ class NpzReader:
     dense: bool | None
     indptr: Numbers | None = None
 
-    def __init__(self, peers: Peers, path: Path, n_features: int | None) -> None:
+    columns: Columns | None = None
+
+    def __init__(self, peers: Peers, path: Path, selection: Selection) -> None:
         self.path, self.mapped = path, peers.size > 1
-        attempt(peers, lambda: self._open(n_features))
+        require_unnamed(peers, path, ".npz", selection)
+        attempt(peers, lambda: self._open(selection.n_features))
 
     @staticmethod
     def recognises(path: Path) -> bool:
@@ -109,6 +113,10 @@ class NpzReader:
                 "raise it or check the file."
             )
         self.width, self.n_features = width, n_features or width
+
+    def survey(self, rank: int, size: int) -> Survey | None:
+        """Nothing: columns without names hold numbers."""
+        return None
 
     def count(self) -> int:
         """Rows of the file."""
@@ -160,7 +168,7 @@ class NpzReader:
 
     def _blocks(self, rows: Numbers) -> Iterator[Numbers]:
         """``rows`` in parts that take little memory; a CSR row has its mean size."""
-        step = max(1, libsvm.BLOCK_BYTES // (self.data.nbytes // self.n_samples + 1))
+        step = max(1, text_lines.BLOCK_BYTES // (self.data.nbytes // self.n_samples + 1))
         yield from (rows[first : first + step] for first in range(0, len(rows), step))
 
 

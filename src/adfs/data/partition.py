@@ -27,7 +27,7 @@ class Shard(NamedTuple):
     """One node's samples: rows, labels, and weights or None where all weigh one."""
 
     X: Matrix
-    y: NDArray[np.float64]
+    y: NDArray[Any]
     weights: NDArray[np.float64] | None = None
 
 

@@ -15,11 +15,13 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, issparse
 
 from adfs import checks
-from adfs.agreement import Peers
-from adfs.data.matrices import LARGEST_INDEX, Matrix, Numbers, Samples, Vector, csr_of
+from adfs.agreement import Peers, agree
+from adfs.data.columns import Columns, Survey
+from adfs.data.matrices import LARGEST_INDEX, Matrix, Numbers, Samples, csr_of
 from adfs.errors import DataError
 
 END_BYTES = 1 << 16
@@ -29,15 +31,38 @@ class Piece(NamedTuple):
     """Some rows, their labels if the file has any, and their positions among those asked for."""
 
     X: Matrix
-    y: Vector | None
+    y: NDArray[Any] | None
     positions: Numbers
+
+
+class Selection(NamedTuple):
+    """What of a file is read: how many columns, or which columns of a table by name.
+
+    Attributes
+    ----------
+    n_features : int or None
+        Number of columns, where it is known beforehand.
+    target, features : str, tuple of str or None
+        Column of the labels, and those of the features; None is all others.
+    categorical : tuple of str
+        Columns whose values are names even if they look like numbers.
+    columns : Columns or None
+        How columns become features, where a model knows it; the target may then be missing.
+    """
+
+    n_features: int | None = None
+    target: str | None = None
+    features: tuple[str, ...] | None = None
+    categorical: tuple[str, ...] = ()
+    columns: Columns | None = None
 
 
 class Reader(Protocol):
     """One file, opened by all ranks together, of which each reads some rows.
 
-    All errors are `DataError`. The constructor takes the ranks, the path, and the number of columns
-    where it is known beforehand.
+    All errors are `DataError`. The constructor takes the ranks, the path, and what of it is read.
+    In a table (CSV, Parquet) all rows of all files decide how a column becomes features: the files
+    are surveyed first, and ``columns`` is set before rows are read.
 
     Attributes
     ----------
@@ -48,17 +73,26 @@ class Reader(Protocol):
     dense : bool or None
         Whether the file stores its rows as an array or in CSR; None where the number of zeros in
         all rows decides, by `is_full`.
+    columns : Columns or None
+        How the columns of a table become features; None if their columns have no names.
     """
 
-    n_features: int | None
-    labels: Vector | None
+    labels: NDArray[Any] | None
     dense: bool | None
+    columns: Columns | None
 
-    def __init__(self, peers: Peers, path: Path, n_features: int | None) -> None: ...
+    @property
+    def n_features(self) -> int | None: ...
+
+    def __init__(self, peers: Peers, path: Path, selection: Selection) -> None: ...
 
     @staticmethod
     def recognises(path: Path) -> bool:
         """Whether a file is of this format."""
+        ...
+
+    def survey(self, rank: int, size: int) -> Survey | None:
+        """What a part of the rows holds, after `count` if ``size > 1``; None if it is no table."""
         ...
 
     def count(self) -> int:
@@ -126,7 +160,7 @@ def dense_if_full(X: csr_matrix[Any]) -> Matrix:
     return X.toarray() if is_full(X.nnz, *X.shape) else X
 
 
-def read_all(reader: Reader) -> tuple[Matrix, Vector | None]:
+def read_all(reader: Reader) -> tuple[Matrix, NDArray[Any] | None]:
     """All rows of a file in one process, and their labels if it has any."""
     pieces = list(reader.read())
     y = join_labels(pieces)
@@ -134,7 +168,7 @@ def read_all(reader: Reader) -> tuple[Matrix, Vector | None]:
     return lay_out(pieces, layout), y
 
 
-def join_labels(pieces: list[Piece]) -> Vector | None:
+def join_labels(pieces: list[Piece]) -> NDArray[Any] | None:
     """The labels of all pieces at their positions; None if the file has none."""
     parts = [y for _, y, _ in pieces if y is not None]
     if not parts:
@@ -194,7 +228,22 @@ def check_n_features(n_features: int | None) -> int | None:
     return checks.whole("n_features", n_features, 1, LARGEST_INDEX, way_out)
 
 
-def require_labels(X: Matrix, y: Vector | None, source: object) -> Samples:
+def require_unnamed(peers: Peers, path: Path, kind: str, selection: Selection) -> None:
+    """Refuse names of columns for a file whose columns have none."""
+    named = {
+        "--target": selection.target,
+        "--features": selection.features,
+        "--categorical": selection.categorical,
+    }
+    if flag := next((flag for flag, given in named.items() if given), None):
+        error = DataError(
+            f"{flag} names columns of a table, but {path} is a {kind} file, whose columns have no "
+            "names; leave it out, or pass a .csv, .tsv or .parquet file."
+        )
+        agree(peers, error)
+
+
+def require_labels(X: Matrix, y: NDArray[Any] | None, source: object) -> Samples:
     """Rows with labels, which only prediction does without."""
     if y is None:
         raise DataError(f"{source} must hold the labels y, but has none; save X and y.")

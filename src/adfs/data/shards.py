@@ -128,8 +128,10 @@ def _owner(array: NDArray[Any]) -> Any:
     return array
 
 
-def classes_of(targets: NDArray[Any], loss: Loss, peers: Peers) -> NDArray[Any] | None:
-    """The two classes over all processes, the larger one last; None for a regression."""
+def classes_of(
+    targets: NDArray[Any], loss: Loss, peers: Peers, most: int = 2
+) -> NDArray[Any] | None:
+    """The classes over all processes, two or up to ``most``, in order; None for a regression."""
     if not loss.binary:
         return None
     classes = attempt(peers, lambda: _distinct(targets))
@@ -137,7 +139,7 @@ def classes_of(targets: NDArray[Any], loss: Loss, peers: Peers) -> NDArray[Any] 
     if peers.size > 1:
         of_all = [np.asarray(each) for each in gathered]
         classes = attempt(peers, lambda: _distinct(np.concatenate(of_all)))
-    attempt(peers, lambda: _require_two(classes, loss))
+    attempt(peers, lambda: _require_classes(classes, loss, most))
     return classes
 
 
@@ -168,17 +170,18 @@ def _distinct(targets: NDArray[Any]) -> NDArray[Any]:
         ) from None
 
 
-def _require_two(classes: NDArray[Any], loss: Loss) -> None:
+def _require_classes(classes: NDArray[Any], loss: Loss, most: int) -> None:
     if len(classes) == 1:
         raise DataError(
             f"All labels are {shortened(str(classes[0]), 40)} (one class); loss {loss.name!r} "
             "needs two classes over all shards. Check the labels, or use a regression loss such as "
             "squared."
         )
-    if len(classes) != 2:
+    are_measures = classes.dtype.kind == "f" and (classes % 1 != 0).any()
+    if len(classes) > most or (len(classes) > 2 and are_measures):
         shown = ", ".join(shortened(str(value), 20) for value in classes[:4])
         raise DataError(
             f"There are {len(classes)} different labels ({shown}, ...); loss {loss.name!r} needs "
-            "exactly two. Train one class against the rest, or use a regression loss such as "
-            "squared."
+            f"{'exactly two' if most == 2 else f'at most {most:,} classes, numbered or named'}. "
+            "Train one class against the rest, or use a regression loss such as squared."
         )

@@ -19,6 +19,7 @@ from adfs.errors import DataError, ParameterError
 from adfs.estimators.base import ColumnEstimator, sigma_of
 from adfs.estimators.fit_group import union
 from adfs.estimators.fitting import FitTask, Matrix, Objective, Vector
+from adfs.model import class_probabilities
 from adfs.solver import Result
 
 
@@ -185,15 +186,7 @@ class LogisticRegression(LinearClassifier):
 
     def predict_proba(self, X: Any) -> Matrix:
         """Probability of each class; with several, each one's against the rest, scaled to sum 1."""
-        from scipy.special import expit
-
-        scores = self._scores(X)
-        if scores.shape[1] == 1:
-            return np.column_stack([expit(-scores[:, 0]), expit(scores[:, 0])])
-        shares = expit(scores)
-        totals = shares.sum(axis=1, keepdims=True)
-        even = np.full_like(shares, 1.0 / shares.shape[1])
-        return np.asarray(np.divide(shares, totals, out=even, where=totals > 0.0))
+        return class_probabilities(self.decision_function(X))
 
     def predict_log_proba(self, X: Any) -> Matrix:
         """Logarithm of `predict_proba`."""

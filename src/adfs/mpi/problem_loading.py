@@ -164,7 +164,7 @@ def problem_from_files(
     n_nodes: int | None,
     **reading: Any,
 ) -> Problem:
-    """See `adfs.Problem.from_files`; ``reading`` are its ``n_features, how, seed, m``."""
+    """See `adfs.Problem.from_files`; ``reading`` are its arguments about files."""
     checks.choice("engine", engine, ENGINES)
     world = open_world() if engine == "mpi" else None
     peers: Peers = world or Alone()

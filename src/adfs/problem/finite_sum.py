@@ -139,6 +139,9 @@ class Problem:
         seed: int = 0,
         m: int | None = None,
         n_nodes: int | None = None,
+        target: str | None = None,
+        features: Sequence[str] | None = None,
+        categorical: Sequence[str] = (),
     ) -> "Problem":
         r"""The problem of samples in files; with ``engine="mpi"`` a rank reads its own nodes' rows.
 
@@ -161,6 +164,8 @@ class Problem:
         n_nodes : int, optional
             Number of nodes; by default that of the topology or of the files, else 4, or as many as
             there are ranks.
+        target, features, categorical
+            Columns of a table (.csv, .tsv, .parquet), as for `adfs.load_data`.
 
         Examples
         --------
@@ -177,7 +182,8 @@ class Problem:
         loading = importlib.import_module("adfs.mpi.problem_loading")
         problem: Problem = loading.problem_from_files(
             os.fspath(source), loss, sigma, topology, engine, n_nodes,
-            n_features=n_features, how=how, seed=seed, m=m,
+            n_features=n_features, how=how, seed=seed, m=m, target=target, features=features,
+            categorical=categorical,
         )  # fmt: skip
         return problem
 
