@@ -136,7 +136,7 @@ METAS = {
     "a later format": ({"format": 2}, "format 2, this version of adfs reads format 1"),
     "a number for a flag": ({"intercept": 1}, "no 'intercept' of type bool"),
     "no features": ({"n_features": -1}, "on -1 features"),
-    "three classes": ({"classes": [1, 2, 3]}, "3 classes with the loss 'logistic'"),
+    "three classes": ({"classes": [1, 2, 3]}, "where meta promises"),
     "classes of a regression": ({"loss": "squared"}, "2 classes with the loss 'squared'"),
 }
 

@@ -62,7 +62,7 @@ class NpzReader:
 
     n_features: int | None
     labels: Vector | None = None
-    dense: bool | None
+    dense: bool | None = None
     indptr: Numbers | None = None
 
     columns: Columns | None = None
@@ -87,8 +87,7 @@ class NpzReader:
         path, archive = self.path, Archive(self.path)
         load = archive.map if self.mapped else archive.read
         names = list(archive.members)
-        self.dense = "X" in names
-        if self.dense:
+        if "X" in names:
             self.data = load("X")
             shape = self.data.shape
         elif all(key in names for key in CSR_KEYS):

@@ -65,8 +65,9 @@ def measure(network: Network, shards: Sequence[Shard], is_scaled: NDArray[np.boo
     first = np.array([[len(s.y), *_sums(s.X), *_counts(s.X)] for s in shards])
     total = network.sum_rows(first, 1 + 2 * d)
     n_samples, means, filled = total[0], total[1 : d + 1] / total[0], total[d + 1 :]
-    second = np.array([_squares(shard.X, means) for shard in shards])
-    variances = network.sum_rows(second, d) / n_samples
+    with np.errstate(over="ignore", invalid="ignore"):
+        second = np.array([_squares(shard.X, means) for shard in shards])
+        variances = network.sum_rows(second, d) / n_samples
     if not np.isfinite(variances).all():
         column = int(np.argmin(np.isfinite(variances))) + 1
         raise DataError(f"Column {column} is too large for --standardize; divide it first.")
