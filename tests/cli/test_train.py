@@ -166,7 +166,7 @@ def test_a_regression_reports_the_error_of_its_loss(adfs, dense, loss, error):
     record = train(adfs, name, "--loss", loss, "--out", "m.npz")
     residual = X @ Model.load("m.npz").coef - y
     power = 2 if loss == "squared" else 1
-    assert record["train"] == {error: pytest.approx(np.mean(abs(residual) ** power))}
+    assert record["train"][error] == pytest.approx(np.mean(abs(residual) ** power))
 
 
 def test_a_warm_start_begins_near_the_model_and_ends_at_the_same_minimum(adfs, dense):

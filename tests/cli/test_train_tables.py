@@ -183,3 +183,18 @@ def test_predict_refuses_what_the_model_does_not_know(adfs, table, home):
     np.savez("rows.npz", X=np.eye(2), y=[0, 1])
     adfs("train", "rows.npz", "--out", "plain.npz", "--nodes", "1")
     assert "trained on columns without names" in adfs("predict", "plain.npz", "new.csv").err
+
+
+@pytest.mark.parametrize("proba", [(), ("--proba",)], ids=["labels", "probabilities"])
+def test_predictions_are_written_in_the_format_of_the_suffix(adfs, table, home, proba):
+    adfs("train", table, "--target", "level", *FEATURES, "--out", "m.npz")
+    lines = adfs("predict", "m.npz", table, *proba).out.splitlines()
+    for suffix in ("csv", "parquet", "npy"):
+        assert adfs("predict", "m.npz", table, *proba, "--out", f"p.{suffix}").code == 0
+    rows = [line.split(" ") for line in lines]
+    read = pyarrow.csv.read_csv("p.csv")
+    assert read.equals(pq.read_table("p.parquet"))
+    assert np.array_equal(
+        np.column_stack(list(read.to_pydict().values())), np.load("p.npy").reshape(len(rows), -1)
+    )
+    assert [[str(value) for value in row.values()] for row in read.to_pylist()] == rows

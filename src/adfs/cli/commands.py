@@ -58,9 +58,11 @@ examples:
   adfs predict model.npz breast-cancer --proba --out probabilities.txt
   adfs predict model.npz breast-cancer --json
 
-Predictions go to stdout and the accuracy (or error) to stderr; with --out the predictions go to
-the file and the accuracy to stdout. Columns that the data do not have count as zero. Exit codes: 0
-done, 2 bad input, 1 the program or its environment failed, 130 and 143 interrupted.""",
+Predictions go to stdout and how good they are to stderr; on a terminal only the first ones are
+shown. With --out the predictions go to the file (.csv, .parquet and .npy are written as such, any
+other as one line per row) and how good they are to stdout. Columns that the data do not have count
+as zero. Exit codes: 0 done, 2 bad input, 1 the program or its environment failed, 130 and 143
+interrupted.""",
     (
         Option("MODEL  a file that `adfs train --out` wrote", options.INPUT),
         Option(f"{options.DATA.line}; y is not needed", options.INPUT),

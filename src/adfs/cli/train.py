@@ -2,7 +2,6 @@
 
 import argparse
 import contextlib
-import math
 import os
 import sys
 from collections.abc import Sequence
@@ -18,7 +17,7 @@ from adfs.cli import files, output
 from adfs.cli.main import SIGNALS
 from adfs.cli.on_ranks import Finish, check_engine, run_on_engine
 from adfs.cli.plain_progress import are_lines_wanted, each_evaluation
-from adfs.cli.predict import measure, phrase, summed
+from adfs.cli.predict import judge
 from adfs.cli.problem_arguments import Loaded, load_all, load_problem, shell_command
 from adfs.data.shards import slice_rows
 from adfs.engine.checkpointer import Checkpoints
@@ -30,6 +29,7 @@ from adfs.errors import DataError, ParameterError, shortened
 from adfs.model import Model, Vector, finite, worst
 from adfs.mpi.communicator import Communicator
 from adfs.problem.finite_sum import Problem
+from adfs.quality import Quality, phrase, quality, texts_of
 from adfs.schedule.delays import Delays
 from adfs.solver import Result, RunOptions
 from adfs.solver import run as solve
@@ -38,7 +38,6 @@ from adfs.study.numbers import count, percent
 from adfs.threads import one_blas_thread
 
 ROWS_AT_ONCE = 1 << 14
-Measured = dict[str, float | None]  # the measure that suits the loss, by its name
 Record = dict[str, Any]
 NOT_CONVERGED, FAILED = 3, 1
 LEAST_TIME = 1e-9  # seconds
@@ -176,28 +175,28 @@ def _solve_all(
         limits = Stopping(args.tol, args.max_iter, args.time_limit)
         folder = args.checkpoint
         if loaded.n_problems > 1:
-            assert loaded.classes is not None
             folder = folder and os.path.join(folder, f"class-{number}")
             if args.time_limit is not None:
                 spent = sum(result.wall_time for result in results)
                 limits = replace(limits, time_limit=max(args.time_limit - spent, LEAST_TIME))
-            if not args.quiet and loaded.problem.network.rank == 0:
-                label = shortened(str(loaded.classes[number]), 40)
-                output.note(f"class {label} ({number + 1} of {loaded.n_problems})")
         if results and results[-1].status == "interrupted":
             limits, folder = replace(limits, max_iter=0, time_limit=None), None
         start = None if starts is None else starts[number]
-        problem = loaded.problem_of(number)
-        results.append(_solve(args, problem, limits, folder, start, interrupts))
+        problem, rule = loaded.problem_of(number), args.parameters
+        # Problems that differ in their labels only have the same parameters.
+        if results and hasattr(results[-1].parameters, "belongs_to"):
+            last = results[-1].parameters
+            rule = last if last.belongs_to(problem) else rule
+        results.append(_solve(args, problem, rule, limits, folder, start, interrupts))
     return results
 
 
 def _solve(
-    args: argparse.Namespace, problem: Problem, limits: Stopping, folder: str | None,
+    args: argparse.Namespace, problem: Problem, rule: Any, limits: Stopping, folder: str | None,
     theta: Vector | None, interrupts: Interrupts,
 ) -> Result:  # fmt: skip
     setting = MethodSetting(
-        args.parameters, args.tau, args.clock, Delays(tau=args.tau), args.seed, args.schedule
+        rule, args.tau, args.clock, Delays(tau=args.tau), args.seed, args.schedule
     )
     has_curve = args.trace is not None or args.report is not None
     checkpoints = None
@@ -224,7 +223,7 @@ def _solve(
 
 def record(
     args: argparse.Namespace, loaded: Loaded, results: Sequence[Result], model: Model,
-    train: Measured, test: Any,
+    train: Quality, test: Any,
 ) -> Record:  # fmt: skip
     """The run as plain values; unknown ones are None.
 
@@ -242,7 +241,7 @@ def record(
         "consensus_error": finite(max(float(each["consensus_error"] or 0.0) for each in last)),
         "C": finite(1.0 / loaded.problem.total_sigma),
         "train": train,
-        "test": None if test is None else _on_test_data(model, *test),
+        "test": None if test is None else judge(model, *test),
         **output.values(args, "tol", "data", "tau", "clock", "out", "trace", "report"),
     }
     if len(results) > 1:
@@ -261,33 +260,25 @@ def record(
     return facts
 
 
-def _on_training_data(loaded: Loaded, model: Model, results: Sequence[Result]) -> Measured:
+def _on_training_data(loaded: Loaded, model: Model, results: Sequence[Result]) -> Quality:
     """How well a model fits the samples of all nodes; called on all ranks."""
     thetas = results[0].theta if len(results) == 1 else np.stack([each.theta for each in results])
-    problem = loaded.problem
+    problem, nodes = loaded.problem, loaded.problem.nodes.tolist()
     with one_blas_thread():  # the same bits, however many cores a process may use
-        found = [_on_node(loaded, model, thetas.T, node) for node in problem.nodes.tolist()]
-    totals = np.array([[total, n_samples] for _, total, n_samples in found])
-    total, n_samples = problem.network.sum_rows(totals, 2).tolist()
-    return {found[0][0]: finite(total / n_samples)}
+        scores = [_scores_on(problem, thetas.T, node) for node in nodes]
+    labels = [loaded.labels(problem.node_rows(node)) for node in nodes]
+    return quality(model, problem.network, scores, labels)
 
 
-def _on_node(loaded: Loaded, model: Model, theta: Vector, node: int) -> tuple[str, float, int]:
-    """Name of the measure, its sum over a node's samples, and the number of samples."""
-    problem = loaded.problem
+def _scores_on(problem: Problem, theta: Vector, node: int) -> Vector:
+    """Scores of a node's samples."""
     mine = problem.node_rows(node)
     scores = np.empty((mine.stop - mine.start, *theta.shape[1:]))
     for first in range(mine.start, mine.stop, ROWS_AT_ONCE):
         last = min(mine.stop, first + ROWS_AT_ONCE)
         rows = slice_rows(problem.rows, problem.n_features, first, last)
         scores[first - mine.start : last - mine.start] = rows @ theta
-    labels = loaded.labels(mine)
-    return *summed(model, scores, labels), len(labels)
-
-
-def _on_test_data(model: Model, rows: list[Any], labels: Any) -> Measured:
-    name, value = measure(model, np.concatenate([model.decision(X) for X in rows]), labels)
-    return {name: finite(value)}
+    return scores
 
 
 def _finish(
@@ -370,8 +361,8 @@ def _summary(args: argparse.Namespace, facts: Record, gap_text: str) -> str:
         ("problem", f"{facts['loss']}, {facts['n_samples']:,} samples x {facts['n_features']:,} "
          f"features{intercept}, sigma {facts['sigma']:g} per node "
          f"(C = {_number(facts['C'], 'g')})"),
-        ("training", _measure(facts["train"])),
-        *([] if facts["test"] is None else [("test", _measure(facts["test"]))]),
+        ("training", phrase(facts["train"])),
+        *([] if facts["test"] is None else [("test", phrase(facts["test"]))]),
         ("iterations", f"{facts['iterations']:,} ({', '.join(costs)})"),
         ("time", f"{facts['idealized_time']:,.6g} idealized, in proximal steps (tau = "
          f"{facts['tau']:g}, {facts['clock']}); {facts['wall_time']:.3g} s here, after "
@@ -407,19 +398,13 @@ def _parameters_line(facts: Record) -> str:
     return f"{facts['algorithm']}, {chosen['how']} on {facts['graph']}: {', '.join(known)}"
 
 
-def _measure(values: Measured) -> str:
-    ((name, value),) = values.items()
-    return phrase(name, math.nan if value is None else value)
-
-
 def _measures(facts: Record) -> dict[str, str]:
     """How well the model fits the training samples and those of ``--test``, as text."""
-    found = {}
-    for which, label in (("train", "training"), ("test", "test")):
-        for name in facts[which] or {}:
-            title = name.replace("_", " ")
-            found[f"{title}, {label}"] = _measure(facts[which]).removeprefix(f"{title} ")
-    return found
+    return {
+        f"{title}, {label}": text
+        for which, label in (("train", "training"), ("test", "test"))
+        for title, text in texts_of(facts[which] or {}).items()
+    }
 
 
 def _number(value: float | None, form: str) -> str:

@@ -198,6 +198,14 @@ def _pyarrow() -> Any:
     return pyarrow
 
 
+def parquet_bytes(columns: dict[str, Sequence[Any]]) -> bytes:
+    """A Parquet file with these columns."""
+    arrow = _pyarrow()
+    buffer = BytesIO()
+    arrow.parquet.write_table(arrow.table({k: list(v) for k, v in columns.items()}), buffer)
+    return buffer.getvalue()
+
+
 @contextmanager
 def _arrow_errors(path: Path) -> Iterator[None]:
     """Every error of pyarrow as one sentence."""

@@ -1,0 +1,169 @@
+"""How good predictions are: accuracy, log-loss, AUC and confusion of classes; R2 and errors.
+
+Everything but the AUC is a sum over samples, so nodes add up their own. The AUC needs the scores of
+all samples in one place, one number each; above `MOST_SCORES` samples it is left out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import rankdata
+
+from adfs.model import Model, class_probabilities
+from adfs.network import Network
+
+MOST_SCORES = 10_000_000
+MOST_CLASSES = 100  # of a confusion matrix
+Array = NDArray[np.float64]
+Quality = dict[str, Any]  # measures by name; None where one is not finite
+# What a line about a model shows; the rest is in JSON and in the report.
+TITLES = {
+    "accuracy": ("accuracy", "{:.2%}"),
+    "auc": ("AUC", "{:.4f}"),
+    "log_loss": ("log-loss", "{:.4g}"),
+    "r2": ("R2", "{:.4f}"),
+    "root_mean_squared_error": ("RMSE", "{:.6g}"),
+    "mean_absolute_error": ("MAE", "{:.6g}"),
+}
+
+
+def quality(
+    model: Model, network: Network, scores: Sequence[Array], labels: Sequence[NDArray[Any]]
+) -> Quality:
+    """Measures of predictions, with one array of scores and of labels per node of this process.
+
+    Called on all ranks.
+    """
+    if model.classes is None:
+        return _of_values(network, scores, labels)
+    found = _of_classes(model, network, scores, labels)
+    n_samples = int(found.pop("n_samples"))
+    if len(model.meta["classes"]) == 2 and n_samples <= MOST_SCORES:
+        own = [np.concatenate(scores), np.concatenate(labels) == model.classes[1]]
+        all_scores, are_second = zip(*network.gather(own), strict=True)
+        found["auc"] = area_under_curve(np.concatenate(all_scores), np.concatenate(are_second))
+    return found
+
+
+def _of_classes(
+    model: Model, network: Network, scores: Sequence[Array], labels: Sequence[NDArray[Any]]
+) -> Quality:
+    classes = model.classes
+    assert classes is not None
+    k, size = len(classes), min(len(classes), MOST_CLASSES)
+    sums = []
+    for of_node, labels_of_node in zip(scores, labels, strict=True):
+        # Labels that the model does not know are wrong predictions in no row of the matrix.
+        truth, is_known = _places(classes, labels_of_node)
+        chosen = of_node.argmax(axis=1) if of_node.ndim == 2 else (of_node > 0).astype(int)
+        correct = np.count_nonzero(is_known & (chosen == truth))
+        matrix = np.zeros((size, size))
+        if k == size:
+            np.add.at(matrix, (truth[is_known], chosen[is_known]), 1.0)
+        loss = 0.0
+        if model.loss.name == "logistic":
+            share = class_probabilities(of_node)[np.arange(len(truth)), truth]
+            with np.errstate(divide="ignore"):
+                loss = -float(np.log(share[is_known]).sum())
+        counts = [len(truth), correct, np.count_nonzero(is_known), loss]
+        sums.append(np.concatenate([counts, matrix.ravel()]))
+    total = network.sum_rows(np.array(sums), 4 + size * size)
+    n_samples, correct, n_known, loss = total[:4].tolist()
+    found: Quality = {"n_samples": n_samples, "accuracy": correct / n_samples}
+    if model.loss.name == "logistic":
+        found["log_loss"] = finite_or_none(loss / n_known if n_known else math.nan)
+    if k == size:
+        confusion = total[4:].reshape(k, k)
+        found |= _precision_and_recall(confusion)
+        found["confusion"] = confusion.astype(int).tolist()
+    return found
+
+
+def _places(classes: NDArray[Any], labels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """Which class each label is, and whether it is one at all."""
+    if (labels.dtype.kind in "UO") != (classes.dtype.kind in "UO"):
+        return np.zeros(len(labels), dtype=int), np.zeros(len(labels), dtype=bool)
+    places = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
+    return places, classes[places] == labels
+
+
+def knows_any(classes: NDArray[Any], labels: NDArray[Any]) -> bool:
+    """Whether some label is one of the classes."""
+    return bool(_places(classes, labels)[1].any())
+
+
+def _precision_and_recall(confusion: Array) -> Quality:
+    """Of the second class of two; the mean over more classes. One that never occurs counts zero."""
+    right, chosen, true = np.diag(confusion), confusion.sum(axis=0), confusion.sum(axis=1)
+    precision = np.divide(right, chosen, out=np.zeros_like(right), where=chosen > 0)
+    recall = np.divide(right, true, out=np.zeros_like(right), where=true > 0)
+    if len(right) == 2:
+        return {"precision": float(precision[1]), "recall": float(recall[1])}
+    return {"precision": float(precision.mean()), "recall": float(recall.mean())}
+
+
+def _of_values(
+    network: Network, scores: Sequence[Array], labels: Sequence[NDArray[Any]]
+) -> Quality:
+    counts = np.array([[len(y), np.sum(y)] for y in labels], dtype=np.float64)
+    n_samples, total = network.sum_rows(counts, 2).tolist()
+    mean, sums = total / n_samples, []
+    with np.errstate(over="ignore", invalid="ignore"):
+        for predicted, y in zip(scores, labels, strict=True):
+            away = predicted - y
+            sums.append([np.sum(away**2), np.sum(abs(away)), np.sum((y - mean) ** 2)])
+        squares, absolute, spread = network.sum_rows(np.array(sums), 3).tolist()
+    return {
+        "r2": finite_or_none(1.0 - squares / spread if spread > 0.0 else math.nan),
+        "mean_squared_error": finite_or_none(squares / n_samples),
+        "root_mean_squared_error": finite_or_none(math.sqrt(squares / n_samples)),
+        "mean_absolute_error": finite_or_none(absolute / n_samples),
+    }
+
+
+def area_under_curve(scores: Array, is_second: NDArray[np.bool_]) -> float | None:
+    """Area under the ROC curve: how often a sample of the second class scores higher; ties half.
+
+    Examples
+    --------
+    >>> area_under_curve(np.array([0.1, 0.4, 0.35, 0.8]), np.array([False, False, True, True]))
+    0.75
+    """
+    n_second = int(np.count_nonzero(is_second))
+    n_first = len(scores) - n_second
+    if not n_first or not n_second:
+        return None
+    ranks = float(rankdata(scores)[is_second].sum())
+    return (ranks - n_second * (n_second + 1) / 2) / (n_first * n_second)
+
+
+def finite_or_none(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def texts_of(found: Quality) -> dict[str, str]:
+    """The main measures as texts, by title.
+
+    Examples
+    --------
+    >>> texts_of({"accuracy": 0.975, "auc": None, "log_loss": 0.1})
+    {'accuracy': '97.50 %', 'AUC': 'unknown', 'log-loss': '0.1'}
+    """
+    texts = {}
+    for name, (title, form) in TITLES.items():
+        if name in found:
+            value = found[name]
+            texts[title] = "unknown" if value is None else form.format(value)
+    if "accuracy" in texts:
+        texts["accuracy"] = texts["accuracy"].replace("%", " %")
+    return texts
+
+
+def phrase(found: Quality) -> str:
+    """The same in one line."""
+    return ", ".join(f"{title} {text}" for title, text in texts_of(found).items())

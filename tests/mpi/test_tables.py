@@ -1,0 +1,49 @@
+"""Tables on ranks: the bits of one process, and one sentence where a line is wrong."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+
+from adfs.cli.main import main
+from adfs.model import Model
+
+OPTIONS = ("--target", "level", "--standardize", "--intercept", "--nodes", "5", "--quiet")
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path, monkeypatch):
+    """The same people as CSV and as Parquet; three levels, each trained against the rest."""
+    monkeypatch.chdir(tmp_path)
+    random = np.random.default_rng(0)
+    people = {
+        "age": random.normal(40, 12, 200),
+        "city": random.choice(["Oslo", "Rome", "Paris"], 200),
+        "level": random.choice(["low", "mid", "top"], 200),
+    }
+    pyarrow.csv.write_csv(pa.table(people), "people.csv")
+    pq.write_table(pa.table(people), "people.parquet", row_group_size=30)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("n", "suffix", "algorithm"), [(2, "csv", "adfs"), (3, "parquet", "newton")]
+)
+def test_ranks_have_the_models_of_one_process(n, suffix, algorithm, mpiexec, capsys):
+    arguments = ["train", f"people.{suffix}", *OPTIONS, "--algorithm", algorithm]
+    assert main([*arguments, "--out", "one.npz"]) == 0
+    done = mpiexec.run(n, "-m", "adfs", *arguments, "--out", "ranks.npz", "--engine", "mpi")
+    assert done.returncode == 0, done.stderr
+    one, ranks = Model.load("one.npz"), Model.load("ranks.npz")
+    assert one.coef.shape == (3, 5)
+    assert one.thetas.tobytes() == ranks.thetas.tobytes()
+    assert {**one.meta, "command": ""} == {**ranks.meta, "command": ""}
+
+
+def test_a_wrong_line_ends_the_job_with_one_sentence(home, mpiexec):
+    with (home / "people.csv").open("a") as file:
+        file.write("young,Oslo,low\n")
+    done = mpiexec.run(2, "-m", "adfs", "train", "people.csv", *OPTIONS, "--engine", "mpi")
+    assert done.returncode == 2
+    assert done.stderr.count("people.csv, line 202, column 'age'") == 1
