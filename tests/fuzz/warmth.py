@@ -12,7 +12,7 @@ import numpy as np
 from fuzz.calls import LAYOUTS
 from fuzz.case import Case
 from fuzz.samples import columns_of
-from fuzz.targets import files, libsvm
+from fuzz.targets import files, libsvm, tables
 
 SHARDS = (
     [[1.0, 1.0, 1.0, 2.0], [-1.0, 2.0, 0.5, 1.0]],
@@ -50,6 +50,10 @@ def _run_commands():
         with contextlib.redirect_stderr(words):
             for command in libsvm.COMMANDS:
                 main([places.get(word, word) for word in command])
+            table = {"DATA": f"{folder}/in.csv", "data.csv": f"{folder}/in.csv"}
+            Case("tables", files={"in.csv": tables.TEXT}).write_files(folder)
+            for command in tables.COMMANDS[:2]:
+                main([table.get(word, word) for word in command])
 
 
 def _run_algorithms(layout, loss):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 from io import BytesIO
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -77,7 +77,7 @@ class LibsvmReader(LineReader):
         """Whether there is anything but a comment."""
         return bool(line.split(b"#")[0].split())
 
-    def parse(self, text: bytes, numbers: Iterable[int]) -> Block:
+    def parse(self, text: bytes, numbers: Sequence[int]) -> Block:
         """Values, checked; rows are dense if at least half of the block is not zero."""
         path, n_features = self.path, self.n_features
         try:
@@ -121,7 +121,7 @@ def _parse_numbers(text: bytes) -> Sparse | None:
 
 
 def _first_error(
-    path: Path, text: bytes, numbers: Iterable[int], n_features: int | None
+    path: Path, text: bytes, numbers: Sequence[int], n_features: int | None
 ) -> DataError:
     """The error about the first line of ``text`` that breaks a rule.
 

@@ -8,10 +8,9 @@ line break is refused. Of a Parquet file, ranks read the row groups that hold th
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from io import BytesIO
-from itertools import islice
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -33,7 +32,7 @@ from adfs.data.columns import (
 )
 from adfs.data.matrices import Matrix, Numbers
 from adfs.data.reader import Piece, Selection, dense_if_full, is_full, read_errors
-from adfs.data.text_lines import MAGIC, Block, LineReader, open_text
+from adfs.data.text_lines import MAGIC, Block, LineReader, line_numbers, open_text
 from adfs.errors import DataError, shortened
 
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
@@ -244,8 +243,14 @@ class CsvReader(TableReader, LineReader):
                 f"{self.path} must begin with the names of its columns, but its first line is "
                 "empty; add a header."
             )
-        self._require_utf8(text, 1)
-        (self.names,) = csv.reader([text.decode()], delimiter=self.separator)
+        self._require_utf8(text, [1])
+        try:
+            (self.names,) = csv.reader([text.decode()], delimiter=self.separator, strict=True)
+        except csv.Error as error:
+            raise DataError(
+                f"{self.path} must begin with the names of its columns, but its first line cannot "
+                f"be read ({error}); check quotes and line ends."
+            ) from None
         if len(self.names) == 1:
             raise DataError(
                 f"{self.path} must have columns separated by "
@@ -262,7 +267,9 @@ class CsvReader(TableReader, LineReader):
         """Kinds and words of the lines that one of ``size`` ranks examines."""
         found, arrow = self.empty_survey(), _pyarrow()
         for first_line, text in self.texts() if size == 1 else self.own_texts(rank):
-            place = self._places(text, range(first_line, first_line + text.count(b"\n") + 1))
+            numbers = line_numbers(first_line, text)
+            self._require_utf8(text, numbers)
+            place = self._places(text, numbers)
             table = self._read(text, place, {n: arrow.string() for n in self.selection.categorical})
             for name, column in found.columns.items():
                 self._note(column, name, table.column(name).combine_chunks(), text, place)
@@ -291,21 +298,17 @@ class CsvReader(TableReader, LineReader):
         else:
             self.note_words(survey, name, values, place, name in self.selection.categorical)
 
-    def parse(self, text: bytes, numbers: Iterable[int]) -> Block:
+    def parse(self, text: bytes, numbers: Sequence[int]) -> Block:
         """Rows with the types that all rows agree on."""
+        self._require_utf8(text, numbers)
         arrow, place = _pyarrow(), self._places(text, numbers)
         types = {NUMBER: arrow.float64(), TRUTH: arrow.bool_(), WORD: arrow.string()}
         table = self._read(text, place, {name: types[self.kind_of(name)] for name in self.wanted})
         return self.encode(table, place)
 
-    def _places(self, text: bytes, numbers: Iterable[int]) -> Place:
+    def _places(self, text: bytes, numbers: Sequence[int]) -> Place:
         """Row of a table made of ``text`` -> number of its line."""
-
-        def place(row: int) -> int:
-            line = int(self.find_lines(text)[1][row])
-            return next(islice(numbers, line, None))
-
-        return place
+        return lambda row: numbers[int(self.find_lines(text)[1][row])]
 
     def _read(self, text: bytes, place: Place, types: dict[str, Any]) -> Any:
         """The wanted columns of some lines; columns without a type get the one that fits."""
@@ -332,7 +335,6 @@ class CsvReader(TableReader, LineReader):
                 ),
             )  # fmt: skip
         except arrow.ArrowInvalid as error:
-            self._require_utf8(text, place(0))
             self._explain(text, place, types)
             raise DataError(f"{self.path} cannot be read: {error}; check the file.") from None
         if wrong:
@@ -342,8 +344,6 @@ class CsvReader(TableReader, LineReader):
                 f"{self.path} must have one row per line, but after line {place(0)} a value in "
                 "quotes goes on in the next line; remove the line break or close the quotes."
             )
-        if any(arrow.types.is_binary(kind) for kind in table.schema.types):
-            self._require_utf8(text, place(0))
         return table
 
     def _refuse_row(self, text: bytes, place: Place, row: Any) -> NoReturn:
@@ -377,11 +377,11 @@ class CsvReader(TableReader, LineReader):
                 "correct it",
             )  # fmt: skip
 
-    def _require_utf8(self, text: bytes, first_line: int) -> None:
+    def _require_utf8(self, text: bytes, numbers: Sequence[int]) -> None:
         try:
             text.decode()
         except UnicodeDecodeError as error:
-            line = first_line + text.count(b"\n", 0, error.start)
+            line = numbers[text.count(b"\n", 0, error.start)]
             raise DataError(
                 f"{self.path}, line {line}: text must be UTF-8, but here is the byte "
                 f"{text[error.start]:#04x}; save the file as UTF-8."

@@ -13,10 +13,9 @@ from __future__ import annotations
 
 import bz2
 import gzip
-import itertools
 import lzma
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, TypeAlias
@@ -57,7 +56,7 @@ class LineReader:
     def __init__(self, peers: Peers, path: Path, selection: Selection) -> None:
         self.peers, self.path, self.selection = peers, path, selection
 
-    def parse(self, text: bytes, numbers: Iterable[int]) -> Block:
+    def parse(self, text: bytes, numbers: Sequence[int]) -> Block:
         """The samples of some whole lines; ``numbers`` are the line numbers, for messages."""
         raise NotImplementedError
 
@@ -115,7 +114,7 @@ class LineReader:
     def _read_all(self) -> Iterator[Piece]:
         n_rows = 0
         for first_line, text in self.texts():
-            X, y = self.parse(text, itertools.count(first_line))
+            X, y = self.parse(text, line_numbers(first_line, text))
             n_new = X.shape[0]
             if n_new:
                 yield Piece(X, y, np.arange(n_rows, n_rows + n_new))
@@ -215,6 +214,11 @@ class LineReader:
                 "compressed or not, a .parquet or a .npz file."
             )
         return text
+
+
+def line_numbers(first: int, text: bytes) -> range:
+    """Numbers of the lines of a text whose first line has this number."""
+    return range(first, first + text.count(b"\n") + 1)
 
 
 @contextmanager

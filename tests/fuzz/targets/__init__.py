@@ -18,12 +18,14 @@ from fuzz.targets import (
     processes,
     schedules,
     settings,
+    tables,
     training,
 )
 
 TARGETS = {
     "libsvm": libsvm,
     "npz": npz,
+    "tables": tables,
     "models": models,
     "schedules": schedules,
     "checkpoints": checkpoints,
