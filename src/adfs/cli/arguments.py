@@ -9,7 +9,7 @@ import re
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any, NoReturn
 
@@ -49,36 +49,21 @@ class Kind:
         except ValueError:
             raise argparse.ArgumentTypeError(f"{text!r} must be {self.wanted}") from None
 
-    def with_default(self, value: Any) -> "Kind":
-        return replace(self, default=value)
-
-
-SWITCH = Kind("true or false", bool, (bool,))
-
 
 @dataclass(frozen=True)
 class Option:
-    """One argument, as a line: its name, two spaces, and the help, to which a default is added.
+    """One argument: ``--tau T``, a switch such as ``--json``, or a position such as ``DATA``.
 
-    The name is ``--tau T``, a switch such as ``--json``, or a position such as ``DATA``. Options
-    with the same ``rivals`` exclude each other.
+    A position has no ``flag``, a switch no ``metavar``. Options with the same ``rivals`` exclude
+    each other.
     """
 
-    line: str
+    flag: str
+    metavar: str
+    help: str
     kind: Kind = Kind()
     rivals: str = ""
     required: bool = True
-
-    @property
-    def flag(self) -> str:
-        """``--tau``; empty for a position."""
-        first = self.line.split()[0]
-        return first if first.startswith("--") else ""
-
-    @property
-    def metavar(self) -> str:
-        """The name of the value in the help; empty for a switch."""
-        return self.line.partition("  ")[0].removeprefix(self.flag).strip()
 
     @property
     def is_switch(self) -> bool:
@@ -94,14 +79,8 @@ class Option:
         """Its name among the parsed arguments."""
         return self.key.replace("-", "_")
 
-    @property
-    def help(self) -> str:
-        text, default = self.line.partition("  ")[2], self.kind.default
-        shown = f"{default:g}" if isinstance(default, float) else str(default)
-        return text if default is None else f"{text} (default {shown})"
 
-
-Groups = dict[str, tuple[Option, ...]]
+Groups = dict[str, list[Option]]
 Hook = Callable[[Option, argparse.Action], None]
 
 
@@ -116,7 +95,6 @@ class Command:
     summary: str
     description: str
     epilog: str
-    positions: tuple[Option, ...] = ()
     groups: Groups = field(default_factory=dict)
     verbs: "tuple[Command, ...]" = ()
 
@@ -128,7 +106,11 @@ class Command:
     @property
     def options(self) -> list[Option]:
         """Everything that help shows, but help itself."""
-        return [*self.positions, *(each for group in self.groups.values() for each in group)]
+        return [each for group in self.groups.values() for each in group]
+
+    @property
+    def positions(self) -> list[Option]:
+        return [each for each in self.options if not each.flag]
 
     @property
     def flags(self) -> list[str]:
@@ -178,7 +160,8 @@ class Parser(argparse.ArgumentParser):
                 "--version", action=ShowVersion, nargs=0, help="show the version and exit"
             )
         for title, options in command.groups.items():
-            self._add_group(self._group(title) if title else general, options)
+            flags = [each for each in options if each.flag]
+            self._add_group(self._group(title) if title else general, flags)
         self.set_defaults(**({} if typed_only else {"command": command, "prog": prog}))
 
     def _group(self, title: str) -> Any:

@@ -10,7 +10,7 @@ import sys
 from typing import Any
 
 from adfs.cli import files, output
-from adfs.cli.arguments import SWITCH, Command, Option, Parser, nearest
+from adfs.cli.arguments import Command, Option, Parser, nearest
 from adfs.errors import DataError, ParameterError
 
 LONGEST = 1_000_000  # letters of a file
@@ -89,7 +89,7 @@ def _read(command: Command, prog: str, path: str) -> dict[Option, list[str]]:
 
 def _words(prog: str, where: str, option: Option, value: Any) -> list[str]:
     """A value as it would be typed; refuses one of another type or out of range."""
-    kind = SWITCH if option.is_switch else option.kind
+    kind = option.kind
     every = value if kind.is_list and isinstance(value, list) else [value]
     # By type(): True and False are not numbers.
     _require(every and all(type(each) in kind.types for each in every), where, kind.wanted, value)
