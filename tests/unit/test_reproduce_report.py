@@ -15,7 +15,7 @@ from adfs.algorithms.base import REGISTRY, MethodSetting
 from adfs.engine.interrupts import Interrupts
 from adfs.engine.stopping import Stopping
 from adfs.solver import RunOptions, run
-from adfs.study.convergence_curves import Curve
+from adfs.study.comparison import Curve
 from adfs.study.paper import CATALOGUE, claims, study_context
 from adfs.study.paper.claims import Claim, verdict
 from adfs.study.paper.paper_report import Picture, Report, ResultTable

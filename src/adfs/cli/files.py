@@ -187,7 +187,7 @@ def save_ranks(ranks: "Sequence[Execution]", path: str, kind: str) -> None:
     if kind == TRACE:
         write(path, json.dumps(chrome_trace(ranks)).encode())
         return
-    from adfs.study.plots.rank_plot import draw_ranks
+    from adfs.study.plots.timeline_plot import draw_ranks
 
     size = (10.0, 1.2 + min(0.62 * len(ranks), 14.0))
     save_picture(path, kind, size, partial(draw_ranks, ranks))
@@ -200,7 +200,7 @@ def chrome_trace(ranks: "Sequence[Execution]") -> dict[str, Any]:
     so a wait stays inside the computing that it interrupts. Each rank counts from its own start of
     the loop, which is accurate enough on one machine, where ranks start after a common exchange.
     """
-    from adfs.study.plots.rank_plot import name_of
+    from adfs.study.plots.timeline_plot import name_of
 
     rows: list[dict[str, Any]] = []
     for each in ranks:

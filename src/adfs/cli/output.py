@@ -13,7 +13,7 @@ from typing import Any
 
 from adfs.errors import LongRunWarning, shortened
 from adfs.storage import json_value
-from adfs.study.text_tables import aligned
+from adfs.study.numbers import aligned
 
 USUAL = 80  # columns
 NARROWEST = 24  # columns below which breaking lines gains nothing

@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from adfs.storage import csv_bytes, json_bytes, json_value, write_whole
-from adfs.study.numbers import number
+from adfs.study.numbers import aligned, number
 from adfs.study.paper.claims import NO, OPEN, PARTLY, YES, Claim, paragraph
 from adfs.study.plots.style import figure_images
-from adfs.study.text_tables import aligned
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -24,7 +24,7 @@ from adfs.engine.steppers import BlockStepper
 from adfs.graphs.topology import Topology
 from adfs.problem.finite_sum import Problem
 from adfs.schedule.delays import Delays
-from adfs.study.convergence_curves import Curve, first_reach
+from adfs.study.comparison import Curve
 from adfs.study.numbers import listing
 from adfs.study.paper.claims import UNKNOWN, AtLeast, Claim, grouped, judge, median_time, spread
 from adfs.study.paper.paper_report import Picture, Report, ResultTable, Rows
@@ -162,7 +162,7 @@ class LargeNetwork:
             rough = self.rough_error(thetas)
             times.append(stepper.clock.time)
             errors.append(rough if rough > NEAR * tol else self.error(thetas))
-        return first_reach(Curve(np.array(times), np.array(errors)), tol)
+        return Curve(np.array(times), np.array(errors)).first_reach(tol)
 
 
 def reproduce(context: StudyContext) -> Report:

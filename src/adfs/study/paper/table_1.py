@@ -11,8 +11,7 @@ from typing import NamedTuple
 
 from adfs.graphs.topology import Topology
 from adfs.problem.finite_sum import Problem
-from adfs.study.comparison import Comparison
-from adfs.study.convergence_curves import FLOOR, Curve, first_reach
+from adfs.study.comparison import FLOOR, Comparison, Curve
 from adfs.study.numbers import listing
 from adfs.study.paper import StudyCase
 from adfs.study.paper.claims import UNKNOWN, AtLeast, Claim, grouped, judge, median_time, spread
@@ -197,7 +196,7 @@ def late_slope(curve: Curve) -> float:
     if not last < first / math.e**FEWEST_FACTORS:
         return math.inf
     # A slope needs the point between iterations: no rounding up to the end of one.
-    start = first_reach(curve._replace(iteration=None), math.sqrt(first * last))
+    start = curve._replace(iteration=None).first_reach(math.sqrt(first * last))
     assert start is not None  # the last error is below the middle
     return float((curve.x[-1] - start) / (0.5 * math.log(first / last)))
 

@@ -15,7 +15,7 @@ from adfs.schedule.rounds import RoundClock
 from adfs.schedule.timeline import COMMUNICATE, COMPUTE, INTERVAL, WAIT, idle, intervals
 from adfs.schedule.timeline import KINDS as NODE_KINDS
 from adfs.study.numbers import UNKNOWN, count, number, percent, seconds
-from adfs.study.plots.rank_plot import column_shares, name_of, time_share, used_kinds
+from adfs.study.plots.timeline_plot import column_shares, name_of, time_share, used_kinds
 from adfs.study.report.convergence_chart import ticks
 from adfs.study.report.render import Table
 
