@@ -219,8 +219,7 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """One line on stderr, exit code 2; the nearest known name is suggested."""
-        near = self._near(message)
-        hint = f" (nearest: {near})" if near else ""
+        hint = f" (nearest: {near})" if (near := self._near(message)) else ""
         self.exit(2, f"{message}; see `{self.prog} --help`{hint}.")
 
     def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
@@ -229,15 +228,13 @@ class Parser(argparse.ArgumentParser):
         sys.exit(status)
 
     def print_help(self, file: Any = None) -> None:
-        """Print the help on stdout; a reader that leaves early is not a failure."""
         print_once(self.format_help())
 
     def _near(self, message: str) -> str | None:
         """The choice or flag that is nearest to the one which was refused."""
         if found := CHOICE.search(message):
-            choices = {
-                each.flag or each.metavar: each.kind.choices for each in self.command.options
-            }
+            options = self.command.options
+            choices = {each.flag or each.metavar: each.kind.choices for each in options}
             verbs = tuple(each.name for each in self.command.verbs)
             return nearest(found["word"], choices.get(found["name"], verbs))
         if found := UNKNOWN_FLAG.match(message):
@@ -259,17 +256,16 @@ def print_once(text: str) -> None:
 
 def nearest(word: str, names: Iterable[str]) -> str | None:
     """The name that a mistyped or shortened word most likely stands for, if there is one."""
-    known = list(names)
+
+    def begins(text: str, start: str) -> bool:
+        return text.startswith(start) and len(start.strip("-")) >= 3
+
+    known = sorted(names, key=len)
     same = [name for name in known if name.casefold() == word.casefold()]
-    longer = [name for name in known if name.startswith(word) and _is_long_enough(word)]
-    shorter = [name for name in known if word.startswith(name) and _is_long_enough(name)]
-    by_length = [*sorted(longer, key=len), *sorted(shorter, key=len, reverse=True)]
+    longer = [name for name in known if begins(name, word)]
+    shorter = [name for name in reversed(known) if begins(word, name)]
     close = get_close_matches(word, known, n=1, cutoff=0.6)
-    return next(iter([*same, *by_length, *close]), None)
-
-
-def _is_long_enough(start: str) -> bool:
-    return len(start.strip("-")) >= 3
+    return next(iter([*same, *longer, *shorter, *close]), None)
 
 
 def _heading(title: str) -> str:

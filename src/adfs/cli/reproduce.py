@@ -9,8 +9,7 @@ from adfs.cli.main import SIGNALS
 from adfs.engine.interrupts import Interrupts
 from adfs.errors import DataError, ParameterError
 from adfs.study.paper import ALL, CATALOGUE, is_on_disk
-from adfs.study.paper.paper_report import Report
-from adfs.study.paper.study_context import StudyContext
+from adfs.study.paper.study_context import Report, StudyContext
 
 
 def run(args: argparse.Namespace) -> int:

@@ -13,8 +13,7 @@ from adfs.study.contenders import CLOCK_LIMIT_FACTOR
 from adfs.study.numbers import listing
 from adfs.study.paper import FIGURE_3, FIGURE_4, StudyCase
 from adfs.study.paper.claims import JUDGED, UNKNOWN, AtLeast, Claim, Times, judge
-from adfs.study.paper.paper_report import Picture, Report, ResultTable, Rows
-from adfs.study.paper.study_context import Pool, StudyContext
+from adfs.study.paper.study_context import Picture, Pool, Report, ResultTable, Rows, StudyContext
 from adfs.study.plots.comparison_plot import draw_comparison
 
 if TYPE_CHECKING:

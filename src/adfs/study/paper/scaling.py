@@ -27,8 +27,7 @@ from adfs.schedule.delays import Delays
 from adfs.study.comparison import Curve
 from adfs.study.numbers import listing
 from adfs.study.paper.claims import UNKNOWN, AtLeast, Claim, grouped, judge, median_time, spread
-from adfs.study.paper.paper_report import Picture, Report, ResultTable, Rows
-from adfs.study.paper.study_context import Pool, StudyContext
+from adfs.study.paper.study_context import Picture, Pool, Report, ResultTable, Rows, StudyContext
 from adfs.study.paper.table_1 import Sizes
 from adfs.study.plots.paper_plots import draw_scaling
 

@@ -11,11 +11,10 @@ from adfs.graphs.topology import Topology
 from adfs.schedule.delays import Delays
 from adfs.study.contenders import CLOCK_LIMIT_FACTOR
 from adfs.study.numbers import listing
-from adfs.study.paper import StudyCase
+from adfs.study.paper import TEXT, StudyCase
 from adfs.study.paper.claims import JUDGED, UNKNOWN, AtLeast, Claim, Times, judge
 from adfs.study.paper.figures import SECOND_ORDER
-from adfs.study.paper.paper_report import Picture, Report, ResultTable, Rows
-from adfs.study.paper.study_context import TEXT, Pool, StudyContext
+from adfs.study.paper.study_context import Picture, Pool, Report, ResultTable, Rows, StudyContext
 from adfs.study.plots.paper_plots import draw_slowdowns
 
 TAU = 5.0

@@ -12,12 +12,11 @@ from typing import NamedTuple
 from adfs.graphs.topology import Topology
 from adfs.problem.finite_sum import Problem
 from adfs.study.comparison import FLOOR, Comparison, Curve
-from adfs.study.numbers import listing
+from adfs.study.numbers import listing, number
 from adfs.study.paper import StudyCase
 from adfs.study.paper.claims import UNKNOWN, AtLeast, Claim, grouped, judge, median_time, spread
 from adfs.study.paper.figures import SECOND_ORDER
-from adfs.study.paper.paper_report import Picture, Report, ResultTable, Rows, TableCell, show
-from adfs.study.paper.study_context import Pool, StudyContext
+from adfs.study.paper.study_context import Picture, Pool, Report, ResultTable, Rows, StudyContext
 from adfs.study.plots.paper_plots import draw_rates
 
 FORMULAS = {
@@ -113,13 +112,13 @@ class Rate(NamedTuple):
         return f"{self.method} ({self.case.name})"
 
     @property
-    def cell(self) -> TableCell:
+    def cell(self) -> str | None:
         """The measured time in a table, and how many times theory's it is."""
         if self.time == UNKNOWN:
             return None
         if not self.time.exact:
-            return f"> {show(float(f'{self.time.value:.2g}'))}"
-        text = show(float(f"{self.time.value:.3g}"))
+            return f"> {number(float(f'{self.time.value:.2g}'))}"
+        text = number(float(f"{self.time.value:.3g}"))
         return text if math.isnan(self.ratio) else f"{text} ({self.ratio:.2f})"
 
 

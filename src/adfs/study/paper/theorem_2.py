@@ -25,8 +25,7 @@ from adfs.schedule.clock import CLOCKS, Clock
 from adfs.schedule.delays import Delays
 from adfs.schedule.sampling_law import Drawer
 from adfs.study.paper.claims import Claim, grouped, judge, spread
-from adfs.study.paper.paper_report import Picture, Report, ResultTable, Rows
-from adfs.study.paper.study_context import StudyContext
+from adfs.study.paper.study_context import Picture, Report, ResultTable, Rows, StudyContext
 from adfs.study.plots.paper_plots import draw_constants
 from adfs.theory.parameters import Parameters
 

@@ -17,6 +17,7 @@ VERMILION, GREEN, PINK, ORANGE, SKY = "#D55E00", "#009E73", "#CC79A7", "#E69F00"
 BROWN = "#8C6D31"
 HATCHED = {"facecolor": "#F6F7F8", "edgecolor": GREY, "hatch": "////"}
 HUES = (BLUE, ORANGE, VERMILION, PINK, GREEN, SKY, INK, BROWN)  # --c0 to --c7 in report.css
+KINDS = ("png", "pdf")  # formats of a figure's files
 HALF = 0.29  # of the height of a box in a timeline, where lines are 1 apart
 
 
@@ -92,8 +93,10 @@ def new_axes(width: float, height: float) -> Axes:
     return plt.subplots(figsize=(width, height), layout="constrained")[1]
 
 
-def figure_images(size: tuple[float, float], draw: Callable[[Figure], object]) -> dict[str, bytes]:
-    """A figure, ``size`` in inches, as PNG and as PDF; empty where matplotlib is not installed."""
+def figure_images(
+    size: tuple[float, float], draw: Callable[[Figure], object], kinds: Sequence[str] = KINDS
+) -> dict[str, bytes]:
+    """A figure, ``size`` in inches, in each format; empty where matplotlib is not installed."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
@@ -101,7 +104,7 @@ def figure_images(size: tuple[float, float], draw: Callable[[Figure], object]) -
     figure = Figure(figsize=size, layout="constrained")
     draw(figure)
     images = {}
-    for kind in ("png", "pdf"):
+    for kind in kinds:
         buffer = io.BytesIO()
         figure.savefig(buffer, format=kind, dpi=150)
         images[kind] = buffer.getvalue()

@@ -1,7 +1,14 @@
-"""`train_page`, the report of one run, and `compare_page`, that of several algorithms."""
+"""`train_page`, the report of one run, and `compare_page`, that of several algorithms.
 
+Both show theory beside measurement: rates are fitted to traces.
+"""
+
+import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from statistics import median
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from adfs.algorithms.base import MethodSetting, Source, get_algorithm
 from adfs.engine.execution import Execution
@@ -13,18 +20,20 @@ from adfs.schedule.poisson import PoissonSource
 from adfs.schedule.sampling_law import Drawer
 from adfs.solver import Result
 from adfs.study.comparison import Comparison
+from adfs.study.numbers import UNKNOWN, number, percent
 from adfs.study.plots.comparison_plot import AXES
-from adfs.study.report import node_timeline, rates
-from adfs.study.report.convergence_chart import ROWS, make_chart, page_curve
+from adfs.study.report import node_timeline
+from adfs.study.report.convergence_chart import ROWS, Columns, PageCurve, make_chart, page_curve
 from adfs.study.report.graph_picture import draw_graph
 from adfs.study.report.node_timeline import Activity, activity_of
-from adfs.study.report.render import render
+from adfs.study.report.render import Table, formula, render
 from adfs.study.run_folder import describe_machine
 
 LONGEST_SETUP = 3.0  # seconds of set-up that a page may spend again, for a timeline
 MOST_SEEDS = 10  # drawn per algorithm
 FEWEST = 100  # rows of a trace, however many runs a page has
 CHEAP = 2e9  # multiplications for a condition number that the run did not need: about a second
+FLOOR = 1e-14  # relative errors below it are rounding
 LARGEST_GRAPH = 3_000  # nodes for which eigenvalues and diameter are computed for a page
 
 
@@ -80,7 +89,7 @@ def train_page(
     idle = None
     if activity is not None and ranks:
         idle = (activity.mean_idle, node_timeline.waiting_share(ranks))
-    fit = rates.fit(curves[0].columns, "relative_gap")
+    fitted = fit(curves[0].columns, "relative_gap")
     binding = getattr(result.parameters, "binding_place", None)
     return render(
         "train.html",
@@ -90,8 +99,8 @@ def train_page(
         measures=[(name, value, "") for name, value in (measures or {}).items()],
         chart=make_chart(curves, "iteration", "relative_gap", tol, length),
         curve=curves[0],
-        fit=fit,
-        rates=rates.rates_of_run(result, curves[0].columns, fit, idle),
+        fit=fitted,
+        rates=rates_of_run(result, curves[0].columns, fitted, idle),
         activity=activity,
         ranks=ranks,
         rank_timeline=node_timeline.draw_ranks(ranks),
@@ -212,8 +221,111 @@ def compare_page(
         chart=chart,
         most_seeds=MOST_SEEDS if len(shown) < len(comparison.records) else 0,
         curves=curves,
-        rates=rates.rates_of_contenders(comparison, curves, activities),
+        rates=rates_of_contenders(comparison, curves, activities),
         activities=activities,
         parameters=parameters,
         **_both_pages(problem, data, command),
     )
+
+
+class Fit(NamedTuple):
+    """How fast an error fell.
+
+    ``rate`` is per iteration, ``time`` the idealized time for a factor e, ``power`` the slope of
+    log error against log iteration.
+    """
+
+    rate: float
+    time: float
+    power: float
+    n_rows: int
+
+
+def fit(columns: Columns, error: str) -> Fit | None:
+    """Least squares through the second half of the evaluations; None if fewer than two count.
+
+    The first half is left out because it shows the constants in front of a rate; with fewer than
+    six evaluations all are used.
+
+    Examples
+    --------
+    >>> t = [0, 100, 200, 300]
+    >>> gaps = [math.exp(-0.01 * k) for k in t]
+    >>> found = fit({"iteration": t, "idealized_time": t, "gap": gaps}, "gap")
+    >>> round(found.rate, 6), round(found.time, 6)
+    (0.00995, 100.0)
+    """
+    t, s, errors = (
+        np.array(columns[name], dtype=float) for name in ("iteration", "idealized_time", error)
+    )
+    used = np.flatnonzero(np.isfinite(errors) & (errors > FLOOR))
+    used = used[len(used) // 2 :] if len(used) >= 6 else used
+    if len(used) < 2 or t[used[-1]] <= t[used[0]]:
+        return None
+    t, s, log_error = t[used], s[used], np.log(errors[used])
+    rate = -math.expm1(np.polyfit(t - t[0], log_error, 1)[0])
+    per_time = float(np.polyfit(s - s[0], log_error, 1)[0]) if s[-1] > s[0] else 0.0
+    later = t > 0
+    power = math.nan
+    if np.count_nonzero(later) >= 2:
+        power = float(np.polyfit(np.log(t[later]), log_error[later], 1)[0])
+    return Fit(rate, -1.0 / per_time if per_time < 0.0 else math.inf, power, len(used))
+
+
+def rates_of_run(
+    result: Result, columns: Columns, found: Fit | None, idle: tuple[float, float] | None
+) -> Table | None:
+    """Theory and measurement of one run; None if there is nothing to compare.
+
+    ``idle`` is the idle share of the nodes in idealized time, and of the ranks as measured.
+    """
+    rate, time, power = (None, None, None) if found is None else found[:3]
+    chosen, events = result.parameters, float(columns["iteration"][-1] or 0)
+    share = float(columns["n_comm"][-1] or 0) / 2.0 / events if events else None  # two messages
+    p_comm = getattr(chosen, "p_comm", None) if events else None
+    compared = (
+        ("contraction per iteration: ρ in (1 − ρ)^t", result.proven_rate, rate),
+        ("exponent of the gap, in t^k", getattr(chosen, "gap_exponent", None), power),
+        ("idealized time for a factor e of the error",
+         getattr(chosen, "time_per_efold", None), time),
+        ("share of communications among events", p_comm, share),
+    )  # fmt: skip
+    rows: list[tuple[object, ...]] = [
+        (formula(name), number(theory), _rate(measured),
+         UNKNOWN if measured is None else number(measured / theory, 3))
+        for name, theory, measured in compared if theory and math.isfinite(theory)
+    ]  # fmt: skip
+    if idle is not None:
+        name = "idle share: of nodes in idealized time, of ranks as measured"
+        ratio = number(idle[1] / idle[0], 3) if idle[0] > 0.0 else UNKNOWN
+        rows.append((name, percent(idle[0]), percent(idle[1]), ratio))
+    headers = ("quantity", "theory", "measured", "measured / theory")
+    return ("Rates and shares of this run", headers, rows) if rows else None
+
+
+def _rate(value: float | None) -> str:
+    return "none: the error did not fall" if value == math.inf else number(value)
+
+
+def rates_of_contenders(
+    comparison: Comparison, curves: Sequence[PageCurve], activities: Mapping[str, Activity | None]
+) -> Table:
+    """One row per label: medians over the curves of its runs, and the idle share of the nodes."""
+    headers = (
+        "algorithm", "proven rate per iteration", "measured", "measured / proven",
+        "idealized time for a factor e, measured", "idle share",
+    )  # fmt: skip
+    rows = []
+    for label, activity in activities.items():
+        found = (fit(each.columns, "suboptimality") for each in curves if each.label == label)
+        fits = [each for each in found if each is not None]
+        rate = median(each.rate for each in fits) if fits else None
+        time = median(each.time for each in fits) if fits else None
+        proven = comparison.runs(label)[0].proven_rate
+        ratio = None if rate is None or proven is None else rate / proven
+        rows.append((
+            label, "no theorem" if proven is None else number(proven), _rate(rate),
+            number(ratio, 3), _rate(time),
+            UNKNOWN if activity is None else percent(activity.mean_idle),
+        ))  # fmt: skip
+    return "Rates of each algorithm", headers, rows
