@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from adfs.errors import ParameterError
-from adfs.study.comparison import ACCURACIES, Curve, to_csv
-from adfs.study.plots.comparison_plot import AXES
+from adfs.study.comparison import ACCURACIES, AXES, Curve, to_csv
 from support.comparisons import log_linear, make_comparison, make_trace
 
 STRAIGHT = make_trace([0, 10, 30], [1.0, 1e-2, 1e-4])

@@ -26,10 +26,9 @@ from adfs.problem.optimum import Optimum
 from adfs.schedule.clock import CLOCKS
 from adfs.schedule.delays import Delays
 from adfs.solver import RunOptions, run
-from adfs.study.comparison import Comparison, Curve, RunRecord, refusal
+from adfs.study.comparison import AXES, Comparison, Curve, RunRecord, refusal
 from adfs.study.comparison_progress import RunProgress, RunsDisplay, runs_display
 from adfs.study.contenders import CLOCK_LIMIT_FACTOR, REFERENCE, Job, choose_contenders, left_out
-from adfs.study.plots.comparison_plot import AXES
 from adfs.study.run_folder import RunFolder, describe, run_identity
 from adfs.threads import one_blas_thread
 

@@ -17,8 +17,15 @@ from adfs.problem.certificate import certified_text, relative
 from adfs.storage import csv_bytes, json_value
 from adfs.study.contenders import CLOCK_LIMIT_FACTOR, REFERENCE
 from adfs.study.numbers import aligned, count, number
-from adfs.study.plots.comparison_plot import AXES
 
+AXES = {
+    "idealized_time": "idealized time, in units of one proximal step",
+    "iteration": "iterations",
+    "passes": "passes over the data",
+    "n_comm": "messages",
+    "bytes": "bytes sent",
+    "wall_time": "wall time of this machine, in seconds",
+}
 ACCURACIES = (1e-2, 1e-4, 1e-6, 1e-8)
 NOT_TRIED, NOT_MEASURABLE = "-", "n/a"
 # An optimum serves to measure an accuracy if it is certified to a hundredth of it.

@@ -35,9 +35,9 @@ from adfs.engine.trace import Trace
 from adfs.errors import DataError
 from adfs.problem.finite_sum import Problem
 from adfs.storage import digest, json_bytes, json_value, write_whole
-from adfs.study.comparison import Comparison, RunRecord, to_csv
+from adfs.study.comparison import AXES, Comparison, RunRecord, to_csv
 from adfs.study.contenders import Contender, Job
-from adfs.study.plots.comparison_plot import AXES, draw_comparison
+from adfs.study.plots.comparison_plot import draw_comparison
 from adfs.study.plots.style import figure_images
 
 FORMAT = "adfs comparison 2"  # 2: suboptimality is relative to |F*| alone

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,11 +30,8 @@ from adfs.study.comparison import Comparison
 from adfs.study.numbers import aligned, number
 from adfs.study.paper import TEXT, is_on_disk
 from adfs.study.paper.claims import NO, OPEN, PARTLY, YES, Claim, paragraph
-from adfs.study.plots.style import figure_images
+from adfs.study.plots.style import Figure, figure_images
 from adfs.threads import one_blas_thread
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 ROWS = 57_594  # as many as the part of Higgs that is commonly at hand
 GENERATED = {
@@ -171,7 +168,7 @@ class Picture(NamedTuple):
 
     name: str
     size: tuple[float, float]
-    draw: Callable[["Figure"], Any]
+    draw: Callable[[Figure], Any]
 
 
 @dataclass(frozen=True)

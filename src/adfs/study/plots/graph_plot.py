@@ -1,9 +1,6 @@
 """A communication graph as a figure, positions of its nodes, and what they do in a schedule."""
 
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,11 +12,8 @@ from adfs.schedule.clock import Clock
 from adfs.schedule.delays import Delays
 from adfs.schedule.schedule import Schedule
 from adfs.schedule.timeline import intervals
-from adfs.study.plots.style import BLUE, GREY, new_axes
+from adfs.study.plots.style import BLUE, GREY, Axes, new_axes
 from adfs.study.plots.timeline_plot import draw_timeline
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 Points = NDArray[np.float64]
 

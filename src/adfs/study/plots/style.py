@@ -1,15 +1,15 @@
 """Colours, line styles and frames that all figures share."""
 
-from __future__ import annotations
-
 import io
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.axes import Axes as Axes
+    from matplotlib.figure import Figure as Figure
+else:  # matplotlib is optional, and imported when something is drawn
+    Axes = Figure = object
 
 # From the palette of Okabe and Ito: different for colour-blind readers and on a grey printer.
 BLUE, AMBER, GREY, INK = "#0072B2", "#F3C25B", "#A9AFB5", "#2B2F36"

@@ -1,9 +1,7 @@
 """What each node of a schedule does when, as in the paper's Figure 2, and what each rank did."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,10 +11,7 @@ from adfs.errors import ParameterError
 from adfs.schedule.timeline import COMMUNICATE, COMPUTE, WAIT
 from adfs.study.numbers import percent
 from adfs.study.plots import style
-from adfs.study.plots.style import AMBER, BLUE, HALF, HATCHED, INK, draw_lines, new_axes
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from adfs.study.plots.style import AMBER, BLUE, HALF, HATCHED, INK, Axes, draw_lines, new_axes
 
 Vector = NDArray[np.float64]
 

@@ -10,8 +10,8 @@ import numpy as np
 from adfs.engine.trace import COLUMNS, Trace, Value
 from adfs.problem.certificate import relative
 from adfs.storage import json_value
+from adfs.study.comparison import AXES
 from adfs.study.numbers import count, number
-from adfs.study.plots.comparison_plot import AXES
 from adfs.study.plots.style import HUES, line_styles
 from adfs.study.report.render import Table, visible
 

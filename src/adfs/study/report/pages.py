@@ -19,9 +19,8 @@ from adfs.schedule.delays import Delays
 from adfs.schedule.poisson import PoissonSource
 from adfs.schedule.sampling_law import Drawer
 from adfs.solver import Result
-from adfs.study.comparison import Comparison
+from adfs.study.comparison import AXES, Comparison
 from adfs.study.numbers import UNKNOWN, number, percent
-from adfs.study.plots.comparison_plot import AXES
 from adfs.study.report import node_timeline
 from adfs.study.report.convergence_chart import ROWS, Columns, PageCurve, make_chart, page_curve
 from adfs.study.report.graph_picture import draw_graph
