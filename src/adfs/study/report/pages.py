@@ -20,12 +20,12 @@ from adfs.schedule.poisson import PoissonSource
 from adfs.schedule.sampling_law import Drawer
 from adfs.solver import Result
 from adfs.study.comparison import AXES, Comparison
-from adfs.study.numbers import UNKNOWN, number, percent
+from adfs.study.plots.timeline_plot import used_kinds
 from adfs.study.report import node_timeline
 from adfs.study.report.convergence_chart import ROWS, Columns, PageCurve, make_chart, page_curve
 from adfs.study.report.graph_picture import draw_graph
 from adfs.study.report.node_timeline import Activity, activity_of
-from adfs.study.report.render import Table, formula, render
+from adfs.study.report.render import render
 from adfs.study.run_folder import describe_machine
 
 LONGEST_SETUP = 3.0  # seconds of set-up that a page may spend again, for a timeline
@@ -99,11 +99,13 @@ def train_page(
         chart=make_chart(curves, "iteration", "relative_gap", tol, length),
         curve=curves[0],
         fit=fitted,
-        rates=rates_of_run(result, curves[0].columns, fitted, idle),
+        rates=rates_of_run(result, curves[0].columns, fitted),
+        idle=idle,
         activity=activity,
         ranks=ranks,
         rank_timeline=node_timeline.draw_ranks(ranks),
-        rank_shares=node_timeline.rank_shares(ranks) if ranks else None,
+        rank_kinds=used_kinds(ranks),
+        most_ranks=node_timeline.MOST_LINES,
         **_both_pages(problem, data, command, binding),
     )
 
@@ -220,7 +222,7 @@ def compare_page(
         chart=chart,
         most_seeds=MOST_SEEDS if len(shown) < len(comparison.records) else 0,
         curves=curves,
-        rates=rates_of_contenders(comparison, curves, activities),
+        rates={label: median_rate(curves, label) for label in labels},
         activities=activities,
         parameters=parameters,
         **_both_pages(problem, data, command),
@@ -272,59 +274,26 @@ def fit(columns: Columns, error: str) -> Fit | None:
 
 
 def rates_of_run(
-    result: Result, columns: Columns, found: Fit | None, idle: tuple[float, float] | None
-) -> Table | None:
-    """Theory and measurement of one run; None if there is nothing to compare.
-
-    ``idle`` is the idle share of the nodes in idealized time, and of the ranks as measured.
-    """
+    result: Result, columns: Columns, found: Fit | None
+) -> list[tuple[str, float, float | None]]:
+    """What theory says about one run: its name, by theory, and as measured where that is known."""
     rate, time, power = (None, None, None) if found is None else found[:3]
     chosen, events = result.parameters, float(columns["iteration"][-1] or 0)
     share = float(columns["n_comm"][-1] or 0) / 2.0 / events if events else None  # two messages
     p_comm = getattr(chosen, "p_comm", None) if events else None
+    time_per_efold = getattr(chosen, "time_per_efold", None)
     compared = (
         ("contraction per iteration: ρ in (1 − ρ)^t", result.proven_rate, rate),
         ("exponent of the gap, in t^k", getattr(chosen, "gap_exponent", None), power),
-        ("idealized time for a factor e of the error",
-         getattr(chosen, "time_per_efold", None), time),
+        ("idealized time for a factor e of the error", time_per_efold, time),
         ("share of communications among events", p_comm, share),
-    )  # fmt: skip
-    rows: list[tuple[object, ...]] = [
-        (formula(name), number(theory), _rate(measured),
-         UNKNOWN if measured is None else number(measured / theory, 3))
-        for name, theory, measured in compared if theory and math.isfinite(theory)
-    ]  # fmt: skip
-    if idle is not None:
-        name = "idle share: of nodes in idealized time, of ranks as measured"
-        ratio = number(idle[1] / idle[0], 3) if idle[0] > 0.0 else UNKNOWN
-        rows.append((name, percent(idle[0]), percent(idle[1]), ratio))
-    headers = ("quantity", "theory", "measured", "measured / theory")
-    return ("Rates and shares of this run", headers, rows) if rows else None
+    )
+    return [each for each in compared if each[1] and math.isfinite(each[1])]
 
 
-def _rate(value: float | None) -> str:
-    return "none: the error did not fall" if value == math.inf else number(value)
-
-
-def rates_of_contenders(
-    comparison: Comparison, curves: Sequence[PageCurve], activities: Mapping[str, Activity | None]
-) -> Table:
-    """One row per label: medians over the curves of its runs, and the idle share of the nodes."""
-    headers = (
-        "algorithm", "proven rate per iteration", "measured", "measured / proven",
-        "idealized time for a factor e, measured", "idle share",
-    )  # fmt: skip
-    rows = []
-    for label, activity in activities.items():
-        found = (fit(each.columns, "suboptimality") for each in curves if each.label == label)
-        fits = [each for each in found if each is not None]
-        rate = median(each.rate for each in fits) if fits else None
-        time = median(each.time for each in fits) if fits else None
-        proven = comparison.runs(label)[0].proven_rate
-        ratio = None if rate is None or proven is None else rate / proven
-        rows.append((
-            label, "no theorem" if proven is None else number(proven), _rate(rate),
-            number(ratio, 3), _rate(time),
-            UNKNOWN if activity is None else percent(activity.mean_idle),
-        ))  # fmt: skip
-    return "Rates of each algorithm", headers, rows
+def median_rate(curves: Sequence[PageCurve], label: str) -> tuple[float | None, float | None]:
+    """Rate and time for a factor e, medians over the curves of a label."""
+    found = (fit(each.columns, "suboptimality") for each in curves if each.label == label)
+    if not (fits := [each for each in found if each is not None]):
+        return None, None
+    return median(each.rate for each in fits), median(each.time for each in fits)

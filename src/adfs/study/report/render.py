@@ -19,6 +19,7 @@ from markupsafe import Markup, escape
 
 import adfs
 from adfs.study import numbers
+from adfs.study.plots.timeline_plot import name_of, time_share
 
 # Caption, headers and rows; the first cell of a row is its name.
 Table = tuple[str, Sequence[str], Sequence[Sequence[object]]]
@@ -89,7 +90,7 @@ def environment() -> Environment:
     )  # fmt: skip
     for function in (
         numbers.count, numbers.number, numbers.number_range, numbers.percent, numbers.seconds,
-        column_classes, formula,
+        column_classes, formula, name_of, time_share,
     ):  # fmt: skip
         found.filters[function.__name__] = function
     found.filters["digest"] = _digest
