@@ -114,7 +114,6 @@ class Command:
 
     @property
     def flags(self) -> list[str]:
-        """All flags that help shows."""
         return ["-h", "--help", *(each.flag for each in self.options if each.flag)]
 
     def leaves(self, prog: str) -> "Iterator[tuple[str, Command]]":

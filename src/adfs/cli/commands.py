@@ -23,7 +23,7 @@ from adfs.study.paper import ALL, CATALOGUE
 FAILED, BAD_INPUT = 1, 2
 RESULTS = {**{name: each.about for name, each in CATALOGUE.items()}, ALL: "all of them"}
 WIDTH = max(map(len, RESULTS))
-
+RESULT_LINES = "\n".join(f"  {name:<{WIDTH}}  {about}" for name, about in RESULTS.items())
 
 TRAIN = read_command(f"""
 train  train a model to a certified duality gap
@@ -145,7 +145,6 @@ the relative duality gap --tol: no rank has all rows, so the optimum is not know
 the seconds of each run and of its set-up. Exit codes: 0 done, whether or not tol was reached, 2 bad
 input, 1 the program or its environment failed, 130 and 143 interrupted.""")
 
-RESULT_LINES = "\n".join(f"  {name:<{WIDTH}}  {about}" for name, about in RESULTS.items())
 REPRODUCE = read_command(f"""
 reproduce  measure the paper's results again
 
@@ -385,7 +384,6 @@ def _report(error: Exception, message: object, code: int) -> int:
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
-    """The arguments of the command that the first words name."""
     command, prog, words = find(arguments)
     if command.verbs:
         parser = Parser(command, prog)

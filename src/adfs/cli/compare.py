@@ -55,10 +55,9 @@ def run(args: argparse.Namespace) -> int:
         output.complain(failure, FAILED)
     if not comparison.interrupted:
         return FAILED if failures else 0
+    way = f"they are kept in {args.out}, give the same command again to continue"
     if args.out is None:
         way = "give --out DIR to keep finished runs and continue later"
-    else:
-        way = f"they are kept in {args.out}, give the same command again to continue"
     n_runs = len(comparison.config["algorithms"]) * len(comparison.config["seeds"])
     statuses = [record.status for record in comparison.records]
     message = f"{_interruption(statuses, n_runs)}; {way}."
@@ -73,8 +72,17 @@ def _interruption(statuses: list[str], n_runs: int) -> str:
 def _check(args: argparse.Namespace, n_ranks: int = 1) -> None:
     """Everything that can be refused before a sample is read."""
     check_engine(args)
-    if args.engine == "mpi":
-        _refuse_on_ranks(args)
+    for name, only in IN_ONE_PROCESS.items() if args.engine == "mpi" else ():
+        if getattr(args, name) != only:
+            raise ParameterError(
+                f"--{name} {getattr(args, name)} is for comparisons in one process, which know the "
+                "optimum; leave it out with --engine mpi, whose --json has all numbers."
+            )
+    if args.engine == "mpi" and args.delay_law != "constant":
+        raise ParameterError(
+            f"--delay-law {args.delay_law} is for --engine local: ranks time pairwise events with "
+            "constant delays; leave it out."
+        )
     _limits(args)
     read_delays(args)
     choose_contenders(args.algorithms, args.loss, n_ranks=n_ranks)
@@ -86,20 +94,6 @@ def _check(args: argparse.Namespace, n_ranks: int = 1) -> None:
 def _limits(args: argparse.Namespace) -> Stopping:
     measure = "suboptimality" if args.engine == "local" else "duality_gap"
     return Stopping(args.tol, args.max_iter, args.time_limit, args.clock_limit, measure)
-
-
-def _refuse_on_ranks(args: argparse.Namespace) -> None:
-    for name, default in IN_ONE_PROCESS.items():
-        if getattr(args, name) != default:
-            raise ParameterError(
-                f"--{name} {getattr(args, name)} is for comparisons in one process, which know the "
-                "optimum; leave it out with --engine mpi, whose --json has all numbers."
-            )
-    if args.delay_law != "constant":
-        raise ParameterError(
-            f"--delay-law {args.delay_law} is for --engine local: ranks time pairwise events with "
-            "constant delays; leave it out."
-        )
 
 
 def _compare(args: argparse.Namespace, problem: Problem) -> Comparison:
@@ -127,7 +121,6 @@ def _record(args: argparse.Namespace, comparison: Comparison) -> Record:
 
 
 def _summary(args: argparse.Namespace, comparison: Comparison) -> str:
-    """The table, and where the files are."""
     text = _table(comparison.table(axis=args.axis)) if comparison.records else ""
     if args.report is not None:
         text += f"report: {args.report}\n"
@@ -218,7 +211,6 @@ HEADERS = (
 
 
 def _table_of_seconds(record: Record) -> str:
-    """One row per run, and the algorithms that did not take part."""
     gap = ("relative_gap", "duality_gap", "objective_at_zero")
     rows = [
         [

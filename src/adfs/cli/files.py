@@ -170,7 +170,6 @@ def picture_kind(flag: str, path: str, or_trace: bool = False) -> str:
 def save_picture(
     path: str, kind: str, size: tuple[float, float], draw: "Callable[[Axes], object]"
 ) -> None:
-    """Write a complete picture of ``size`` inches."""
     from adfs.study.plots.style import figure_images
 
     images = figure_images(size, lambda figure: draw(figure.add_subplot()), (kind,))

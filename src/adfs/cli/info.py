@@ -80,9 +80,9 @@ def _record() -> dict[str, Any]:
     stats = getattr(run_events, "stats", None)  # absent where NUMBA_DISABLE_JIT is set
     cache = None if stats is None else stats.cache_path
     sizes = [file.stat().st_size for file in Path(cache).glob("*.nbc")] if cache else []
-    fault, on_disk = None, list[str]()
+    fault, found = None, list[str]()
     try:
-        on_disk = [dataset.name for dataset, path in available() if path is not None]
+        found = [dataset.name for dataset, path in available() if path is not None]
     except DataError as error:
         fault = str(error)
     folder = os.environ.get("ADFS_DATA") or None
@@ -95,10 +95,8 @@ def _record() -> dict[str, Any]:
         "extras": {name: _version(name) for name in EXTRAS},
         "algorithms": adfs.algorithms(),  # type: ignore[operator]
         "numba_cache": {"path": cache, "n_compiled": len(sizes), "bytes": sum(sizes)},
-        "data": {
-            "ADFS_DATA": folder, "cache": str(cache_folder()), "found": on_disk, "fault": fault
-        },
-    }  # fmt: skip
+        "data": {"ADFS_DATA": folder, "cache": str(cache_folder()), "found": found, "fault": fault},
+    }
 
 
 def _version(package: str) -> str | None:

@@ -38,8 +38,6 @@ WINDOW = 60  # events of a timeline
 
 
 def whole(least: int, most: int | None = None) -> Kind:
-    """A whole number from ``least`` to ``most``."""
-
     def read(text: str) -> int:
         return checks.whole("", int(text), least, most)
 

@@ -31,14 +31,12 @@ def run(args: argparse.Namespace) -> int:
         output.emit_json({"status": state, "quick": args.quick, "reports": records})
     if number is None:
         return status
-    way = f"what is finished is in {args.out}"
-    if args.out is None:
-        way = "give --out DIR to keep what is finished"
+    kept = f"what is finished is in {args.out}"
+    way = "give --out DIR to keep what is finished" if args.out is None else kept
     return output.complain(f"interrupted in {name}; {way}.", 128 + number)
 
 
 def _check(args: argparse.Namespace, names: list[str]) -> None:
-    """Everything that can be refused before any work."""
     if unknown := [name for name in names if name not in CATALOGUE]:
         raise ParameterError(
             f"{unknown[0]!r} is nothing that can be reproduced; choose {ALL} or one of "
@@ -73,7 +71,6 @@ def _reproduce(args: argparse.Namespace, name: str) -> tuple[Report, int | None]
 
 
 def _save(args: argparse.Namespace, report: Report) -> int:
-    """Write the report if it was asked for; the exit code."""
     if args.out is None:
         return 0
     folder = Path(args.out) / report.name

@@ -66,7 +66,6 @@ def expand(command: Command, prog: str, words: list[str]) -> tuple[list[str], st
 
 
 def known(command: Command) -> dict[str, Option]:
-    """Options that a file may set, by their keys."""
     return {each.key: each for each in command.options if each.flag not in OWN}
 
 

@@ -22,7 +22,6 @@ from adfs.engine.stopping import Stopping
 from adfs.errors import DataError, ParameterError
 from adfs.problem.certificate import objective_at_zero, relative
 from adfs.problem.finite_sum import Problem
-from adfs.problem.optimum import Optimum
 from adfs.schedule.clock import CLOCKS
 from adfs.schedule.delays import Delays
 from adfs.solver import RunOptions, run
@@ -144,7 +143,13 @@ def compare(
     with one_blas_thread():
         store = None if folder is None else RunFolder(folder, config)
         optimum = problem.optimum()  # outside of Interrupts: there is nothing to keep yet
-        _check_tol(tol, optimum)
+        if not math.isfinite(optimum.objective):
+            raise DataError(
+                f"The optimum of F is {optimum.objective:g}, beyond double precision; scale the "
+                "targets or the weights."
+            )
+        if (reason := refusal(tol, relative(optimum.duality_gap, optimum.objective))) is not None:
+            raise ParameterError(f"tol={tol:g} is too small: {reason}")
         if store is not None:
             store.open(config)
         pending = [(contender, seed) for seed in all_seeds for contender in contenders]
@@ -171,16 +176,6 @@ def compare(
     for failure in store.failures:
         warnings.warn(failure, UnsavedWarning, stacklevel=2)
     return replace(comparison, failures=tuple(store.failures))
-
-
-def _check_tol(tol: float, optimum: Optimum) -> None:
-    if not math.isfinite(optimum.objective):
-        raise DataError(
-            f"The optimum of F is {optimum.objective:g}, beyond double precision; scale the "
-            "targets or the weights."
-        )
-    if (reason := refusal(tol, relative(optimum.duality_gap, optimum.objective))) is not None:
-        raise ParameterError(f"tol={tol:g} is too small: {reason}")
 
 
 @dataclass

@@ -222,9 +222,8 @@ class Comparison:
         when runs stop than about how they converge. Errors have shape (len(quantiles), number of
         places).
         """
-        finite = [
-            part for curve in self.curves(label, axis) if len((part := curve.finite_part()).x)
-        ]
+        parts = [curve.finite_part() for curve in self.curves(label, axis)]
+        finite = [part for part in parts if len(part.x)]
         if not finite:
             return np.empty(0), np.empty((len(quantiles), 0))
         if len(finite) == 1:

@@ -42,7 +42,6 @@ def number_range(low: float, high: float) -> str:
 
 
 def percent(share: float) -> str:
-    """A share of one, in percent."""
     if not math.isfinite(share):
         return UNKNOWN
     if 0.0 < share < 1e-3:
@@ -51,19 +50,16 @@ def percent(share: float) -> str:
 
 
 def seconds(value: float) -> str:
-    """A time given in seconds, with the unit that suits it."""
     if value < 1e-3:
         return f"{number(1e6 * value, 3)} µs"
     return f"{number(1e3 * value, 3)} ms" if value < 1.0 else f"{number(value, 3)} s"
 
 
 def count(amount: int, noun: str, plural: str | None = None) -> str:
-    """A number of things; the plural adds an s unless it is given."""
     return f"{amount:,} {noun if amount == 1 else plural or noun + 's'}"
 
 
 def listing(items: Sequence[str]) -> str:
-    """Items in a sentence: ``a``, ``a and b``, ``a, b and c``."""
     if len(items) < 2:
         return "".join(items)
     return f"{', '.join(items[:-1])} and {items[-1]}"

@@ -86,7 +86,6 @@ def reproduce(context: StudyContext) -> Report:
 
 
 def times_table(times: Times) -> ResultTable:
-    """Time to each accuracy, and at 1e-6 the multiple of ADFS's."""
     rows: Rows = []
     for label in times.labels:
         cells = [times.cell(label, accuracy) for accuracy in ACCURACIES]

@@ -43,7 +43,6 @@ NEAR = 4.0  # within this factor of tol, the error is computed by F itself
 
 
 def draw_graph(family: str, n: int, seed: int) -> Topology:
-    """A graph of ``n`` nodes."""
     if family == CUBE:
         return Topology.hypercube(n.bit_length() - 1)
     if family == RANDOM:
@@ -165,7 +164,6 @@ class LargeNetwork:
 
 
 def reproduce(context: StudyContext) -> Report:
-    """Measure, then judge."""
     plan, pool = (QUICK if context.quick else FULL), Pool.load("higgs")
     networks = plan.networks()
     costs = [n * (1.2 if family in WITH_ONE_MACHINE else 1.0) for family, n, _ in networks]
@@ -208,7 +206,6 @@ def measure(
 
 
 def rows_of(found: list[GrowthTime]) -> list[GrowthRow]:
-    """One row per family and size, one node first."""
     groups = grouped(((each.line, each.n), each) for each in found)
     times = {key: median_time([each.time for each in group]) for key, group in groups.items()}
     one, rows = times.get((ONE_NODE, 1), UNKNOWN), []

@@ -55,11 +55,9 @@ class StragglerTimes(NamedTuple):
 
     @property
     def labels(self) -> list[str]:
-        """Methods that ran; constant delays are the first."""
         return self.times[CONSTANT].labels
 
     def slowdown(self, law: str, label: str) -> AtLeast:
-        """How many times longer than with constant delays."""
         if law not in self.times:
             return UNKNOWN
         return self.times[law].of(label).over(self.times[CONSTANT].of(label))
@@ -81,7 +79,6 @@ def delay_laws(n_nodes: int) -> dict[str, Delays]:
 
 
 def reproduce(context: StudyContext) -> Report:
-    """Run every method under every law of delays, then judge."""
     cases = QUICK if context.quick else FULL
     found: list[StragglerTimes] = []
     for k, case in enumerate(cases):
@@ -138,9 +135,7 @@ def _measure(case: StudyCase, context: StudyContext, part: tuple[int, int]) -> S
     return StragglerTimes(case.name, setting, times, left_out)
 
 
-def judge_laws(
-    found: list[StragglerTimes], laws: tuple[str, ...], paper: str, measured: str
-) -> Claim:
+def judge_laws(found: list[StragglerTimes], laws: tuple[str, ...], paper: str, what: str) -> Claim:
     """Whether each synchronous method loses more than ADFS, and by how much."""
     cases: list[bool | None] = []
     parts = []
@@ -151,7 +146,7 @@ def judge_laws(
             cases += [each.at_least(mine.value) for each in theirs.values()]
             known = [f"{label} {each}" for label, each in theirs.items() if each != UNKNOWN]
             parts.append(f"{one.name}, {law}: ADFS {mine}, {listing(known)}")
-    return judge(paper, f"{measured}: {'; '.join(parts)}.", cases)
+    return judge(paper, f"{what}: {'; '.join(parts)}.", cases)
 
 
 def advice(found: list[StragglerTimes]) -> list[str]:

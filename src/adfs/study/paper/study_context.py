@@ -192,7 +192,6 @@ class Report:
 
     @property
     def holds(self) -> str:
-        """All claims together."""
         found = {claim.holds for claim in self.claims}
         if len(found) == 1:
             return found.pop()

@@ -123,7 +123,6 @@ class Rate(NamedTuple):
 
 
 def reproduce(context: StudyContext) -> Report:
-    """Measure, then judge."""
     cases, seeds = (QUICK, 1) if context.quick else (FULL, 3)
     pool, rates = Pool.load("higgs"), []
     for case in cases:
@@ -152,7 +151,6 @@ def reproduce(context: StudyContext) -> Report:
 
 
 def measure(case: StudyCase, pool: Pool, seeds: int, context: StudyContext) -> list[Rate]:
-    """All methods in one setting."""
     problem = pool.problem(Topology.parse(case.graph), case.m, case.sigma)
     theory = Sizes.of(problem, case.tau).times
     found = context.compare(
@@ -201,7 +199,6 @@ def late_slope(curve: Curve) -> float:
 
 
 def constant_claim(rates: list[Rate]) -> Claim:
-    """One constant per method."""
     ratios = grouped((rate.method, rate.ratio) for rate in rates if math.isfinite(rate.ratio))
     parts = [f"{name} {spread(each, '.2g')}" for name, each in ratios.items()]
     return judge(
@@ -236,9 +233,8 @@ def order_claim(rates: list[Rate]) -> Claim:
 
 
 def _beside_adfs(rates: list[Rate], method: str) -> list[tuple[Rate, Rate, bool]]:
-    return [
-        pair for pair in judged_pairs(rates) if (pair[0].method, pair[1].method) == ("adfs", method)
-    ]
+    own = [rate for rate in rates if rate.method in ("adfs", method)]
+    return [pair for pair in judged_pairs(own) if pair[0].method == "adfs"]
 
 
 def winner_claim(rates: list[Rate]) -> Claim:

@@ -100,7 +100,6 @@ def _projected_cube(n: int, dimensions: int) -> Points:
 
 
 def _springs(topology: Topology) -> Points:
-    """Springs that start from a circle."""
     n = topology.n_nodes
     start = _circle(n)
     if n < 3 or n > SPRINGS_UP_TO:

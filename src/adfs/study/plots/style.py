@@ -36,8 +36,10 @@ class LineStyle(NamedTuple):
 
     def options(self) -> dict[str, Any]:
         """Keyword arguments of ``ax.plot``."""
+        label = self.name.replace("$", r"\$")  # or it would be typeset as mathematics
+        hidden = label.startswith("_")  # from a legend
         return {
-            "label": escape_label(self.name), "color": self.color, "marker": self.marker,
+            "label": f" {label}" if hidden else label, "color": self.color, "marker": self.marker,
             "markerfacecolor": "white" if self.hollow else self.color,
             "linewidth": self.width, "linestyle": (0, self.dash) if self.dash else "-",
         }  # fmt: skip
@@ -109,12 +111,6 @@ def figure_images(
         figure.savefig(buffer, format=kind, dpi=150)
         images[kind] = buffer.getvalue()
     return images
-
-
-def escape_label(text: str) -> str:
-    """Text that matplotlib neither typesets as mathematics nor hides from the legend."""
-    escaped = text.replace("$", r"\$")
-    return f" {escaped}" if escaped.startswith("_") else escaped
 
 
 def tidy(ax: Axes, grid: str = "", legend: str = "", left: bool = True) -> None:

@@ -225,12 +225,10 @@ def name_of(rank: Execution) -> str:
 
 
 def used_kinds(ranks: Sequence[Execution]) -> list[str]:
-    """Kinds of work that at least one rank did."""
     return [kind for kind in KINDS if any(each.seconds.get(kind) for each in ranks)]
 
 
 def time_share(rank: Execution, kind: str) -> float:
-    """The share of one kind in all seconds of a rank."""
     return rank.seconds.get(kind, 0.0) / (sum(rank.seconds.values()) or 1.0)
 
 
@@ -244,21 +242,18 @@ def _draw_legend(ax: Axes, ranks: Sequence[Execution]) -> None:
         handles=patches, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=len(KINDS),
         frameon=False, fontsize=9.0, handlelength=1.3, columnspacing=1.3,
     )  # fmt: skip
-    if len(ranks) <= MOST_RANKS:
-        for column, kind in enumerate(used):
-            _draw_shares(ax, ranks, kind, SHARE_WIDTH * (column + 1))
-
-
-def _draw_shares(ax: Axes, ranks: Sequence[Execution], kind: str, place: float) -> None:
-    """A column of the table, that many points to the right of the lines."""
+    if len(ranks) > MOST_RANKS:
+        return
     options: dict[str, Any] = {
         "textcoords": "offset points", "ha": "right", "va": "center", "size": 8.5, "color": INK,
         "annotation_clip": False,
     }  # fmt: skip
-    sign = "\u25a8" if "hatch" in AREAS[kind] else "\u25a0"
-    colour = AREAS[kind].get("edgecolor", AREAS[kind]["facecolor"])
-    head = {**options, "size": 13.0, "color": colour}
-    ax.annotate(sign, (1.0, 1.0), (place, 11.0), xycoords="axes fraction", **head)
-    for line, each in enumerate(ranks):
-        share, where = percent(time_share(each, kind)), ax.get_yaxis_transform()
-        ax.annotate(share, (1.0, line), (place, 0.0), xycoords=where, **options)
+    for column, kind in enumerate(used):
+        place = SHARE_WIDTH * (column + 1)
+        sign = "\u25a8" if "hatch" in AREAS[kind] else "\u25a0"
+        colour = AREAS[kind].get("edgecolor", AREAS[kind]["facecolor"])
+        head = {**options, "size": 13.0, "color": colour}
+        ax.annotate(sign, (1.0, 1.0), (place, 11.0), xycoords="axes fraction", **head)
+        for line, each in enumerate(ranks):
+            share, where = percent(time_share(each, kind)), ax.get_yaxis_transform()
+            ax.annotate(share, (1.0, line), (place, 0.0), xycoords=where, **options)

@@ -41,7 +41,8 @@ def draw_graph(topology: Topology, binding: BindingPlace | None = None) -> dict[
     elif binding is not None:
         node = binding.number
         limit = f"; the samples of node {node}, marked, limit the rate"
-    radius = _radius(points)
+    nearest = np.minimum(WIDTH, cKDTree(points).query(points, k=2)[0][:, 1])  # inf if n = 1
+    radius = float(np.clip(0.3 * np.quantile(nearest, 0.1), SMALLEST, LARGEST))
     return {
         "name": name, "caption": f"The graph {name}: {about}{limit}.", "nodes": points.tolist(),
         "radius": radius, "has_numbers": radius >= LABELLED,
@@ -59,14 +60,6 @@ def _scaled(points: Points) -> Points:
     scale = inside / float(size.max())
     shift = MARGIN + np.array([(inside - size[0] * scale) / 2.0, 0.0])
     return np.asarray((points - low) * scale + shift)
-
-
-def _radius(points: Points) -> float:
-    """As large as the distances between nodes allow."""
-    if len(points) < 2:
-        return LARGEST
-    nearest = cKDTree(points).query(points, k=2)[0][:, 1]
-    return float(np.clip(0.3 * np.quantile(nearest, 0.1), SMALLEST, LARGEST))
 
 
 def _edge_path(topology: Topology, points: Points) -> str:

@@ -74,7 +74,6 @@ class Activity:
         return rows, end
 
     def picture(self, name: str = "") -> dict[str, Any]:
-        """The first events, one line per node."""
         window, end = self.window()
         window = window[window["end"] > window["start"]]
         n = min(self.n_nodes, MOST_LINES)
@@ -186,9 +185,8 @@ def _picture(
 def _boxes(x: NDArray[Any], width: Any, base: Any, top: Any) -> str:
     """Boxes as one path; ``base`` and ``top`` are shares of the height of a line."""
     parts = np.broadcast_arrays(x, width, BOX * (1.0 - base), BOX * (1.0 - top))
-    return "".join(
-        f"M{a:.1f} {b:.1f}V{c:.1f}h{w:.2f}V{b:.1f}z" for a, w, b, c in zip(*parts, strict=True)
-    )
+    boxes = zip(*parts, strict=True)
+    return "".join(f"M{a:.1f} {b:.1f}V{c:.1f}h{w:.2f}V{b:.1f}z" for a, w, b, c in boxes)
 
 
 def draw_ranks(ranks: Sequence[Execution]) -> dict[str, Any] | None:

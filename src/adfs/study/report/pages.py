@@ -85,9 +85,6 @@ def train_page(
     curves = [page_curve(result.algorithm, result.seed, result.trace, n_samples, ROWS // 10)]
     if result.proven_rate is not None:
         curves.append(curves[0].proven(result.proven_rate))
-    idle = None
-    if activity is not None and ranks:
-        idle = (activity.mean_idle, node_timeline.waiting_share(ranks))
     fitted = fit(curves[0].columns, "relative_gap")
     binding = getattr(result.parameters, "binding_place", None)
     return render(
@@ -100,7 +97,7 @@ def train_page(
         curve=curves[0],
         fit=fitted,
         rates=rates_of_run(result, curves[0].columns, fitted),
-        idle=idle,
+        waiting_share=node_timeline.waiting_share(ranks),
         activity=activity,
         ranks=ranks,
         rank_timeline=node_timeline.draw_ranks(ranks),
@@ -207,12 +204,10 @@ def compare_page(
     activities, parameters = {}, {}
     for label, runs in labels.items():
         run = runs[:MOST_SEEDS][-1]
-        n_events = max(int(each.trace.last()["iteration"] or 0) for each in runs)
+        events = max(int(each.trace.last()["iteration"] or 0) for each in runs)
         setting = MethodSetting(run.rule, *model, delays, run.seed)
         # The comparison keeps only the text of the parameters.
-        chosen, activities[label] = _again(
-            problem, run.algorithm, setting, run.setup_time, n_events
-        )
+        chosen, activities[label] = _again(problem, run.algorithm, setting, run.setup_time, events)
         parameters[label] = (run.parameters if chosen is None else chosen), run.rule
     return render(
         "compare.html",
@@ -256,9 +251,8 @@ def fit(columns: Columns, error: str) -> Fit | None:
     >>> round(found.rate, 6), round(found.time, 6)
     (0.00995, 100.0)
     """
-    t, s, errors = (
-        np.array(columns[name], dtype=float) for name in ("iteration", "idealized_time", error)
-    )
+    names = ("iteration", "idealized_time", error)
+    t, s, errors = (np.array(columns[name], dtype=float) for name in names)
     used = np.flatnonzero(np.isfinite(errors) & (errors > FLOOR))
     used = used[len(used) // 2 :] if len(used) >= 6 else used
     if len(used) < 2 or t[used[-1]] <= t[used[0]]:
