@@ -151,20 +151,18 @@ class Parser(argparse.ArgumentParser):
         )
         if command.verbs:
             self._add_verbs()
-        self._add_group(self._group("positional arguments"), command.positions)
-        general = self._group("options")
+        positional = self.add_argument_group(_heading("positional arguments"))
+        self._add_options(positional, command.positions)
+        general = self.add_argument_group(_heading("options"))
         general.add_argument("-h", "--help", action="help", help="show this help and exit")
         if prog == "adfs":
             general.add_argument(
                 "--version", action=ShowVersion, nargs=0, help="show the version and exit"
             )
         for title, options in command.groups.items():
-            flags = [each for each in options if each.flag]
-            self._add_group(self._group(title) if title else general, flags)
+            group = self.add_argument_group(_heading(title)) if title else general
+            self._add_options(group, [each for each in options if each.flag])
         self.set_defaults(**({} if typed_only else {"command": command, "prog": prog}))
-
-    def _group(self, title: str) -> Any:
-        return self.add_argument_group(_heading(title))
 
     def _add_verbs(self) -> None:
         verbs: Any = self.add_subparsers(
@@ -175,7 +173,7 @@ class Parser(argparse.ArgumentParser):
             prog = f"{self.prog} {verb.name}"
             verbs.add_parser(verb.name, help=verb.summary, command=verb, prog=prog, hook=self._hook)
 
-    def _add_group(self, group: Any, options: Iterable[Option]) -> None:
+    def _add_options(self, group: Any, options: Iterable[Option]) -> None:
         rivals: dict[str, Any] = {"": group}
         for option in options:
             if option.rivals not in rivals:

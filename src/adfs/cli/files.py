@@ -101,20 +101,6 @@ def check_writable(flag: str, path: str) -> None:
     raise DataError(f"{flag} {path or repr(path)} {fault}.")
 
 
-def make_folder(out: str, folder: Path, *names: str) -> Path:
-    """Make a folder of ``--out`` in which the named files can be written."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise DataError(
-            f"--out {out} must be a folder that can be made and written, but: {error.strerror}; "
-            "choose another."
-        ) from None
-    for name in names:
-        check_writable("--out", str(folder / name))
-    return folder
-
-
 @contextlib.contextmanager
 def writing(path: str) -> Iterator[str]:
     """The path to write to, symbolic links followed; errors of the system become one sentence."""

@@ -107,7 +107,13 @@ def _version(package: str) -> str | None:
 
 
 def _lines(record: dict[str, Any]) -> list[tuple[str, str]]:
-    data = record["data"]
+    data, cache = record["data"], record["numba_cache"]
+    kept = f"{cache['n_compiled']} compiled functions, {cache['bytes'] / 1e6:.1f} MB"
+    compiled = (
+        f"{cache['path']} ({kept if cache['n_compiled'] else 'empty: the first run compiles'})"
+    )
+    if cache["path"] is None:
+        compiled = "none: NUMBA_DISABLE_JIT is set, kernels run uncompiled"
     install = "not installed; pip install '.[{}]' in the folder of adfs's source"
     return [
         ("adfs", record["adfs"]),
@@ -117,17 +123,8 @@ def _lines(record: dict[str, Any]) -> list[tuple[str, str]]:
         *((name, version or install.format(EXTRAS[name]))
           for name, version in record["extras"].items()),
         ("algorithms", ", ".join(record["algorithms"])),
-        ("numba cache", _cache_line(record["numba_cache"])),
+        ("numba cache", compiled),
         ("ADFS_DATA", data["fault"] or data["ADFS_DATA"] or "not set"),
         ("downloads", data["cache"]),
         ("on disk", ", ".join(data["found"]) or "none of the known data sets"),
     ]  # fmt: skip
-
-
-def _cache_line(cache: dict[str, Any]) -> str:
-    if cache["path"] is None:
-        return "none: NUMBA_DISABLE_JIT is set, kernels run uncompiled"
-    if not cache["n_compiled"]:
-        return f"{cache['path']} (empty: the first run compiles)"
-    size = cache["bytes"] / 1e6
-    return f"{cache['path']} ({cache['n_compiled']} compiled functions, {size:.1f} MB)"

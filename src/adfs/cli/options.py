@@ -73,7 +73,7 @@ SUGGESTIONS = {
     "graph": GRAPHS, "dataset": DATASETS, "algorithm": ("auto", *ALGORITHMS),
     "result": (*CATALOGUE, ALL),
 }  # fmt: skip
-KINDS = {
+KINDS = {  # by the words for them in the texts below
     "": Kind("true or false", bool, (bool,)),  # a switch
     "number": Kind("a number", float, (int, float)),
     "numbers": Kind("a number or a list of numbers such as 1,1,10", _numbers, (int, float), True),
@@ -87,6 +87,7 @@ KINDS = {
     **{name: Kind(choices=names) for name, names in CHOICES.items()},
     **{name: Kind(suggestions=names) for name, names in SUGGESTIONS.items()},
 }
+# Options with the same word here exclude each other.
 RIVALS = {"--sigma": "strength", "--C": "strength", "--mpi": "task", "--compile": "task"}
 
 

@@ -49,9 +49,16 @@ def _check(args: argparse.Namespace, names: list[str]) -> None:
                 f"{name} needs the data set {needed}, which is not on disk; put its file into the "
                 "folder named by ADFS_DATA, or give --quick for a small version on generated data."
             )
-    if args.out is not None:
-        for name in names:
-            files.make_folder(args.out, Path(args.out) / name, "report.txt")
+    folders = [] if args.out is None else [Path(args.out) / name for name in names]
+    for folder in folders:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise DataError(
+                f"--out {args.out} must be a folder that can be made and written, but: "
+                f"{error.strerror}; choose another."
+            ) from None
+        files.check_writable("--out", str(folder / "report.txt"))
 
 
 def _reproduce(args: argparse.Namespace, name: str) -> tuple[Report, int | None]:

@@ -40,10 +40,8 @@ def expand(command: Command, prog: str, words: list[str]) -> tuple[list[str], st
     places = [place for place, word in enumerate(words) if word.split("=")[0] == "--config"]
     if not places or not command.has_settings:
         return words, None
-    if len(places) > 1:
-        raise ParameterError(
-            f"--config can be given once, but occurs {len(places)} times; keep one."
-        )
+    if (n := len(places)) > 1:
+        raise ParameterError(f"--config can be given once, but occurs {n} times; keep one.")
     typed = vars(Parser(command, prog, typed_only=True).parse_words(words)[0])
     path = typed.get("config")
     if path is None:

@@ -211,12 +211,11 @@ def constant_claim(rates: list[Rate]) -> Claim:
 
 def judged_pairs(rates: list[Rate]) -> list[tuple[Rate, Rate, bool]]:
     """Two methods in one setting, and whether the second is slower, where that is known."""
-    pairs = [
-        (one, other, other.time.later_than(one.time))
+    return [
+        (one, other, slower)
         for one, other in itertools.permutations(rates, 2)
-        if one.case == other.case
+        if one.case == other.case and (slower := other.time.later_than(one.time)) is not None
     ]
-    return [(one, other, slower) for one, other, slower in pairs if slower is not None]
 
 
 def order_claim(rates: list[Rate]) -> Claim:

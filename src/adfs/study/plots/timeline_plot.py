@@ -152,7 +152,14 @@ def draw_ranks(ranks: Sequence[Execution], ax: Axes) -> Axes:
     end = max((span[2] for each in ranks for span in each.spans), default=1.0)
     edges = np.linspace(0.0, end, COLUMNS + 1)
     for line, each in enumerate(ranks):
-        _draw_line(ax, line, edges, column_shares(each.spans, edges))
+        base = np.full(COLUMNS, line + HALF)  # the axis points down
+        for kind, share in column_shares(each.spans, edges).items():
+            top = base - 2.0 * HALF * share
+            if share.any():
+                low, high = (np.append(values, values[-1]) for values in (base, top))  # per edge
+                options = {"step": "post", "linewidth": 0.0, "zorder": 3, **AREAS[kind]}
+                ax.fill_between(edges, low, high, label=f"_{kind}", **options)
+            base = top
     draw_lines(ax, 0.0, end, [name_of(each) for each in ranks], MOST_RANKS)
     ax.set_xlim(0.0, end)
     whole = max((sum(each.seconds.values()) for each in ranks), default=0.0)
@@ -193,20 +200,6 @@ def _share(spans: NDArray[np.float64], edges: Vector) -> Vector:
     covered = np.concatenate([[0.0], np.cumsum(spans[:, 1] - spans[:, 0])])
     so_far = np.repeat(covered, 2)[1:-1]  # at each start and each end
     return np.asarray(np.diff(np.interp(edges, spans.ravel(), so_far)) / np.diff(edges))
-
-
-def _draw_line(ax: Axes, line: int, edges: Vector, shares: dict[str, Vector]) -> None:
-    """One kind on top of the other in every column; the axis points down."""
-    base = np.full(len(edges) - 1, line + HALF)
-    for kind in KINDS:
-        if not shares[kind].any():
-            continue
-        top = base - 2.0 * HALF * shares[kind]
-        low, high = (np.append(values, values[-1]) for values in (base, top))  # one per edge
-        ax.fill_between(
-            edges, low, high, step="post", linewidth=0.0, label=f"_{kind}", zorder=3, **AREAS[kind]
-        )
-        base = top
 
 
 def name_of(rank: Execution) -> str:

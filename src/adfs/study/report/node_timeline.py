@@ -12,7 +12,7 @@ from adfs.algorithms.base import Source
 from adfs.engine.execution import Execution
 from adfs.schedule.clock import Clock, PairClock
 from adfs.schedule.rounds import RoundClock
-from adfs.schedule.timeline import COMMUNICATE, COMPUTE, IDLE, INTERVAL, WAIT, idle, intervals
+from adfs.schedule.timeline import COMMUNICATE, COMPUTE, INTERVAL, WAIT, idle, intervals
 from adfs.schedule.timeline import KINDS as NODE_KINDS
 from adfs.study.numbers import number, seconds
 from adfs.study.plots.timeline_plot import column_shares, used_kinds
@@ -97,9 +97,10 @@ class Activity:
         shares = self.shares
         if len(shares) <= MOST_ROWS:
             return {f"node {k}": row for k, row in enumerate(shares)}
-        least, most = np.argmin(shares["idle_share"]), np.argmax(shares["idle_share"])
+        kinds, idle_share = (*NODE_KINDS, "idle_share"), shares["idle_share"]
+        least, most = np.argmin(idle_share), np.argmax(idle_share)
         return {
-            f"mean of {len(shares):,}": {kind: shares[kind].mean() for kind in IDLE.names},
+            f"mean of {len(shares):,}": {kind: shares[kind].mean() for kind in kinds},
             f"least idle: node {least}": shares[least],
             f"most idle: node {most}": shares[most],
         }
@@ -114,14 +115,9 @@ def activity_of(source: Source, clock: Any, parameters: Any, n_events: int) -> A
         return _rounds(source, clock, n_events)
     if isinstance(clock, PairClock):
         return _pairs(source, clock, n_events) if clock.delays.law == "constant" else None
-    if isinstance(clock, Clock):
-        p_comm = float(np.sum(getattr(parameters, "p_edge", 0.0)))
-        return _pairwise(source, clock, n_events, p_comm)
-    return None
-
-
-def _pairwise(source: Source, clock: Clock, n_events: int, p_comm: float) -> Activity:
-    n = clock.n_nodes
+    if not isinstance(clock, Clock):
+        return None
+    n, p_comm = clock.n_nodes, float(np.sum(getattr(parameters, "p_edge", 0.0)))
     # Enough events for a few communications of each node, unless these are very rare.
     per_node = min(40.0, max(12.0, 4.0 / p_comm)) if p_comm > 0.0 else 12.0
     shown = min(3_000, int(per_node * n))

@@ -268,10 +268,10 @@ def fit(columns: Columns, error: str) -> Fit | None:
 
 
 def rates_of_run(
-    result: Result, columns: Columns, found: Fit | None
+    result: Result, columns: Columns, fitted: Fit | None
 ) -> list[tuple[str, float, float | None]]:
     """What theory says about one run: its name, by theory, and as measured where that is known."""
-    rate, time, power = (None, None, None) if found is None else found[:3]
+    rate, time, power = (None, None, None) if fitted is None else fitted[:3]
     chosen, events = result.parameters, float(columns["iteration"][-1] or 0)
     share = float(columns["n_comm"][-1] or 0) / 2.0 / events if events else None  # two messages
     p_comm = getattr(chosen, "p_comm", None) if events else None
@@ -282,7 +282,7 @@ def rates_of_run(
         ("idealized time for a factor e of the error", time_per_efold, time),
         ("share of communications among events", p_comm, share),
     )
-    return [each for each in compared if each[1] and math.isfinite(each[1])]
+    return [(name, by, found) for name, by, found in compared if by and math.isfinite(by)]
 
 
 def median_rate(curves: Sequence[PageCurve], label: str) -> tuple[float | None, float | None]:
