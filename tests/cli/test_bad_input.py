@@ -35,7 +35,7 @@ TEXTS = {
     "infinity": ("1 1:1\n-1 1:inf\n", "line 2: a value must be a finite number, not 'inf'"),
     "a label that is NaN": ("nan 1:1\n", "must begin with a finite label, not 'nan'"),
     "one class": ("1 1:1\n1 1:2\n1 1:3\n1 1:4\n", "All labels are 1.0 (one class)"),
-    "three classes": ("1 1:1\n2 1:2\n3 1:3\n1 1:4\n", "There are 3 different labels"),
+    "values as labels": ("1 1:1\n2.5 1:2\n3 1:3\n1 1:4\n", "There are 3 different labels"),
     "zero samples": ("", "must hold at least one sample, but has none"),
     "only a comment": ("# nothing\n", "must hold at least one sample, but has none"),
     "all-zero rows only": ("1 1:0\n-1 1:0\n1 1:0\n-1 1:0\n", "All rows are zero"),

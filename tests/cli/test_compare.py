@@ -14,7 +14,7 @@ from adfs.algorithms.base import REGISTRY
 from adfs.cli import options
 from adfs.engine import trace as traces
 from adfs.study import run_folder as folders
-from adfs.study.plots.comparison_plot import AXES
+from adfs.study.comparison import AXES
 from support.comparisons import counted, idle, interrupt
 from support.limits import HANG
 

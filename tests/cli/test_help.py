@@ -8,9 +8,9 @@ import sys
 
 import pytest
 
-from adfs.cli.arguments import Command, Option, Parser, nearest
+from adfs.cli.arguments import Command, Parser, nearest
 from adfs.cli.commands import ADFS, parse
-from adfs.cli.options import SETTINGS
+from adfs.cli.options import SETTINGS, read_groups
 from adfs.data.generators import sparse_text
 from support.cli import write_libsvm
 from support.limits import HANG
@@ -131,8 +131,7 @@ def test_a_mistyped_word_is_refused_with_the_nearest_one(adfs, words, hint):
 
 
 def test_hidden_flags_are_never_suggested_and_positions_are_no_flags():
-    switch = Option("--intercept  x")
-    command = Command("p", "", "", "", groups={"": (switch,), **SETTINGS})
+    command = Command("p", "", "", "", read_groups(f"  --intercept  x{SETTINGS}"))
     assert Parser(command, "p").parse_args(["--no-intercept"]).intercept is False
     assert "--no-intercept" not in command.flags
     assert nearest("--itercept", command.flags) == "--intercept"

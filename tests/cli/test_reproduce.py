@@ -10,7 +10,7 @@ import pytest
 
 from adfs.study.paper import CATALOGUE, PaperResult
 from adfs.study.paper.claims import Claim
-from adfs.study.paper.paper_report import Report
+from adfs.study.paper.study_context import Report
 from support.limits import HANG
 
 MINE = ("theorem-2", "scaling", "table-1")

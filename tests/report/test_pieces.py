@@ -11,7 +11,7 @@ from adfs.algorithms.base import MethodSetting, get_algorithm
 from adfs.engine.trace import Trace
 from adfs.schedule.delays import Delays
 from adfs.study.plots.graph_plot import positions
-from adfs.study.report import convergence_chart, node_timeline, pages, rates
+from adfs.study.report import convergence_chart, node_timeline, pages
 from adfs.study.report.graph_picture import MOST_NODES, draw_graph
 from adfs.study.report.render import environment
 from adfs.theory.description import BindingPlace
@@ -207,7 +207,7 @@ def geometric(rate, n=40, noise=0.0, **columns):
 
 @pytest.mark.parametrize(("noise", "slack"), [(0.0, 1e-9), (0.1, 0.05)])
 def test_the_measured_rate_is_that_of_the_curve(noise, slack):
-    found = rates.fit(geometric(3e-3, noise=noise), "e")
+    found = pages.fit(geometric(3e-3, noise=noise), "e")
     assert found.rate == pytest.approx(3e-3, rel=slack)
     assert found.time == pytest.approx(-2.0 / math.log1p(-3e-3), rel=slack)
 
@@ -215,12 +215,12 @@ def test_the_measured_rate_is_that_of_the_curve(noise, slack):
 def test_the_rate_is_that_of_the_end_not_of_the_start():
     slow, fast = geometric(1e-3, n=40), geometric(5e-3, n=40)
     errors = fast["e"][:20] + [fast["e"][20] / slow["e"][20] * each for each in slow["e"][20:]]
-    assert rates.fit({**slow, "e": errors}, "e").rate == pytest.approx(1e-3)
+    assert pages.fit({**slow, "e": errors}, "e").rate == pytest.approx(1e-3)
 
 
 def test_the_measured_exponent_is_that_of_the_curve():
     t = list(range(10, 500, 10))
-    found = rates.fit({"iteration": t, "idealized_time": t, "e": [7.0 / k**2 for k in t]}, "e")
+    found = pages.fit({"iteration": t, "idealized_time": t, "e": [7.0 / k**2 for k in t]}, "e")
     assert found.power == pytest.approx(-2.0)
 
 
@@ -230,13 +230,13 @@ def test_rounding_and_gaps_in_a_trace_do_not_spoil_the_rate():
     columns["e"] += [1e-17] * 3
     columns["iteration"] += [4_000, 4_100, 4_200]
     columns["idealized_time"] += [8_000.0, 8_200.0, 8_400.0]
-    assert rates.fit(columns, "e").rate == pytest.approx(3e-3, rel=1e-6)
+    assert pages.fit(columns, "e").rate == pytest.approx(3e-3, rel=1e-6)
 
 
 def test_an_error_that_grows_has_no_time_for_a_factor():
     columns = geometric(3e-3)
     columns["e"].reverse()
-    found = rates.fit(columns, "e")
+    found = pages.fit(columns, "e")
     assert found.rate < 0.0
     assert math.isinf(found.time)
 
@@ -244,7 +244,7 @@ def test_an_error_that_grows_has_no_time_for_a_factor():
 @pytest.mark.parametrize("errors", [[], [1.0], [1.0, None], [None, None, math.nan]])
 def test_too_few_evaluations_have_no_rate(errors):
     t = list(range(len(errors)))
-    assert rates.fit({"iteration": t, "idealized_time": t, "e": errors}, "e") is None
+    assert pages.fit({"iteration": t, "idealized_time": t, "e": errors}, "e") is None
 
 
 def test_the_dotted_line_falls_by_the_proven_factor():

@@ -9,9 +9,7 @@ import numpy as np
 import pytest
 
 from adfs.errors import ParameterError
-from adfs.study import convergence_curves
-from adfs.study.comparison import ACCURACIES, to_csv
-from adfs.study.plots.comparison_plot import AXES
+from adfs.study.comparison import ACCURACIES, AXES, Curve, to_csv
 from support.comparisons import log_linear, make_comparison, make_trace
 
 STRAIGHT = make_trace([0, 10, 30], [1.0, 1e-2, 1e-4])
@@ -209,10 +207,8 @@ def test_accuracies_are_those_of_the_contract():
 
 def test_a_method_arrives_at_the_end_of_an_iteration_never_inside_it():
     x, error = np.array([0.0, 300.0]), np.array([1.0, 1e-4])
-    one = convergence_curves.Curve(x, error, iteration=np.array([0.0, 1.0]))
-    three = convergence_curves.Curve(x, error, iteration=np.array([0.0, 3.0]))
-    assert convergence_curves.first_reach(one, 1e-2) == 300.0
-    assert convergence_curves.first_reach(three, 1e-2) == 200.0
-    assert convergence_curves.first_reach(
-        convergence_curves.Curve(x, error), 1e-2
-    ) == pytest.approx(150.0)
+    one = Curve(x, error, iteration=np.array([0.0, 1.0]))
+    three = Curve(x, error, iteration=np.array([0.0, 3.0]))
+    assert one.first_reach(1e-2) == 300.0
+    assert three.first_reach(1e-2) == 200.0
+    assert Curve(x, error).first_reach(1e-2) == pytest.approx(150.0)

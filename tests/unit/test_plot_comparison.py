@@ -8,7 +8,8 @@ from matplotlib.figure import Figure
 
 import adfs
 from adfs.errors import ParameterError
-from adfs.study.plots.comparison_plot import AXES, draw_comparison
+from adfs.study.comparison import AXES
+from adfs.study.plots.comparison_plot import draw_comparison
 from adfs.study.plots.style import STYLES, figure_images, line_styles
 from support.comparisons import make_comparison, make_trace
 

@@ -15,7 +15,7 @@ from adfs.engine.execution import KINDS, Execution, Spans, account, gather_execu
 from adfs.errors import ParameterError
 from adfs.graphs.topology import Topology
 from adfs.network import Network
-from adfs.study.plots.rank_plot import AREAS, COLUMNS, column_shares, name_of
+from adfs.study.plots.timeline_plot import AREAS, COLUMNS, column_shares, name_of
 
 
 def random_rank(rank, n_turns, seed=0, nodes=(0, 1)):
@@ -167,7 +167,7 @@ def areas(ax):
 
 
 def test_a_hundred_thousand_spans_are_one_area_per_rank_and_kind(axes, tmp_path):
-    from adfs.study.plots.rank_plot import draw_ranks
+    from adfs.study.plots.timeline_plot import draw_ranks
 
     ranks = [random_rank(k, 17_000, nodes=(k,)) for k in range(2)]
     assert sum(len(each.spans) for each in ranks) > 100_000
@@ -184,7 +184,7 @@ def test_a_hundred_thousand_spans_are_one_area_per_rank_and_kind(axes, tmp_path)
 
 
 def test_beside_each_rank_stand_the_shares_of_its_time(axes):
-    from adfs.study.plots.rank_plot import draw_ranks
+    from adfs.study.plots.timeline_plot import draw_ranks
 
     one = Execution(
         0, [0], {"computing": 3.0, "waiting": 1.0}, spans=[("computing", 0.0, 4.0),
@@ -200,7 +200,7 @@ def test_beside_each_rank_stand_the_shares_of_its_time(axes):
 
 
 def test_a_picture_that_shows_only_the_beginning_says_so(axes):
-    from adfs.study.plots.rank_plot import draw_ranks
+    from adfs.study.plots.timeline_plot import draw_ranks
 
     long = Execution(0, [0], {"computing": 9.0, "waiting": 1.0}, spans=[("computing", 0.0, 2.5)])
     draw_ranks([long], axes)
@@ -208,7 +208,7 @@ def test_a_picture_that_shows_only_the_beginning_says_so(axes):
 
 
 def test_ranks_without_spans_and_many_ranks_can_be_drawn(axes):
-    from adfs.study.plots.rank_plot import draw_ranks
+    from adfs.study.plots.timeline_plot import draw_ranks
 
     draw_ranks([Execution(k, [k], dict.fromkeys(KINDS, 0.0)) for k in range(100)], axes)
     assert 20 <= len(axes.get_yticklabels()) <= 40

@@ -9,7 +9,7 @@ import re
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any, NoReturn
 
@@ -49,36 +49,21 @@ class Kind:
         except ValueError:
             raise argparse.ArgumentTypeError(f"{text!r} must be {self.wanted}") from None
 
-    def with_default(self, value: Any) -> "Kind":
-        return replace(self, default=value)
-
-
-SWITCH = Kind("true or false", bool, (bool,))
-
 
 @dataclass(frozen=True)
 class Option:
-    """One argument, as a line: its name, two spaces, and the help, to which a default is added.
+    """One argument: ``--tau T``, a switch such as ``--json``, or a position such as ``DATA``.
 
-    The name is ``--tau T``, a switch such as ``--json``, or a position such as ``DATA``. Options
-    with the same ``rivals`` exclude each other.
+    A position has no ``flag``, a switch no ``metavar``. Options with the same ``rivals`` exclude
+    each other.
     """
 
-    line: str
+    flag: str
+    metavar: str
+    help: str
     kind: Kind = Kind()
     rivals: str = ""
     required: bool = True
-
-    @property
-    def flag(self) -> str:
-        """``--tau``; empty for a position."""
-        first = self.line.split()[0]
-        return first if first.startswith("--") else ""
-
-    @property
-    def metavar(self) -> str:
-        """The name of the value in the help; empty for a switch."""
-        return self.line.partition("  ")[0].removeprefix(self.flag).strip()
 
     @property
     def is_switch(self) -> bool:
@@ -94,14 +79,8 @@ class Option:
         """Its name among the parsed arguments."""
         return self.key.replace("-", "_")
 
-    @property
-    def help(self) -> str:
-        text, default = self.line.partition("  ")[2], self.kind.default
-        shown = f"{default:g}" if isinstance(default, float) else str(default)
-        return text if default is None else f"{text} (default {shown})"
 
-
-Groups = dict[str, tuple[Option, ...]]
+Groups = dict[str, list[Option]]
 Hook = Callable[[Option, argparse.Action], None]
 
 
@@ -116,7 +95,6 @@ class Command:
     summary: str
     description: str
     epilog: str
-    positions: tuple[Option, ...] = ()
     groups: Groups = field(default_factory=dict)
     verbs: "tuple[Command, ...]" = ()
 
@@ -128,11 +106,14 @@ class Command:
     @property
     def options(self) -> list[Option]:
         """Everything that help shows, but help itself."""
-        return [*self.positions, *(each for group in self.groups.values() for each in group)]
+        return [each for group in self.groups.values() for each in group]
+
+    @property
+    def positions(self) -> list[Option]:
+        return [each for each in self.options if not each.flag]
 
     @property
     def flags(self) -> list[str]:
-        """All flags that help shows."""
         return ["-h", "--help", *(each.flag for each in self.options if each.flag)]
 
     def leaves(self, prog: str) -> "Iterator[tuple[str, Command]]":
@@ -170,19 +151,18 @@ class Parser(argparse.ArgumentParser):
         )
         if command.verbs:
             self._add_verbs()
-        self._add_group(self._group("positional arguments"), command.positions)
-        general = self._group("options")
+        positional = self.add_argument_group(_heading("positional arguments"))
+        self._add_options(positional, command.positions)
+        general = self.add_argument_group(_heading("options"))
         general.add_argument("-h", "--help", action="help", help="show this help and exit")
         if prog == "adfs":
             general.add_argument(
                 "--version", action=ShowVersion, nargs=0, help="show the version and exit"
             )
         for title, options in command.groups.items():
-            self._add_group(self._group(title) if title else general, options)
+            group = self.add_argument_group(_heading(title)) if title else general
+            self._add_options(group, [each for each in options if each.flag])
         self.set_defaults(**({} if typed_only else {"command": command, "prog": prog}))
-
-    def _group(self, title: str) -> Any:
-        return self.add_argument_group(_heading(title))
 
     def _add_verbs(self) -> None:
         verbs: Any = self.add_subparsers(
@@ -193,7 +173,7 @@ class Parser(argparse.ArgumentParser):
             prog = f"{self.prog} {verb.name}"
             verbs.add_parser(verb.name, help=verb.summary, command=verb, prog=prog, hook=self._hook)
 
-    def _add_group(self, group: Any, options: Iterable[Option]) -> None:
+    def _add_options(self, group: Any, options: Iterable[Option]) -> None:
         rivals: dict[str, Any] = {"": group}
         for option in options:
             if option.rivals not in rivals:
@@ -236,8 +216,7 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """One line on stderr, exit code 2; the nearest known name is suggested."""
-        near = self._near(message)
-        hint = f" (nearest: {near})" if near else ""
+        hint = f" (nearest: {near})" if (near := self._near(message)) else ""
         self.exit(2, f"{message}; see `{self.prog} --help`{hint}.")
 
     def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
@@ -246,15 +225,13 @@ class Parser(argparse.ArgumentParser):
         sys.exit(status)
 
     def print_help(self, file: Any = None) -> None:
-        """Print the help on stdout; a reader that leaves early is not a failure."""
         print_once(self.format_help())
 
     def _near(self, message: str) -> str | None:
         """The choice or flag that is nearest to the one which was refused."""
         if found := CHOICE.search(message):
-            choices = {
-                each.flag or each.metavar: each.kind.choices for each in self.command.options
-            }
+            options = self.command.options
+            choices = {each.flag or each.metavar: each.kind.choices for each in options}
             verbs = tuple(each.name for each in self.command.verbs)
             return nearest(found["word"], choices.get(found["name"], verbs))
         if found := UNKNOWN_FLAG.match(message):
@@ -276,17 +253,16 @@ def print_once(text: str) -> None:
 
 def nearest(word: str, names: Iterable[str]) -> str | None:
     """The name that a mistyped or shortened word most likely stands for, if there is one."""
-    known = list(names)
+
+    def begins(text: str, start: str) -> bool:
+        return text.startswith(start) and len(start.strip("-")) >= 3
+
+    known = sorted(names, key=len)
     same = [name for name in known if name.casefold() == word.casefold()]
-    longer = [name for name in known if name.startswith(word) and _is_long_enough(word)]
-    shorter = [name for name in known if word.startswith(name) and _is_long_enough(name)]
-    by_length = [*sorted(longer, key=len), *sorted(shorter, key=len, reverse=True)]
+    longer = [name for name in known if begins(name, word)]
+    shorter = [name for name in reversed(known) if begins(word, name)]
     close = get_close_matches(word, known, n=1, cutoff=0.6)
-    return next(iter([*same, *by_length, *close]), None)
-
-
-def _is_long_enough(start: str) -> bool:
-    return len(start.strip("-")) >= 3
+    return next(iter([*same, *longer, *shorter, *close]), None)
 
 
 def _heading(title: str) -> str:

@@ -11,8 +11,9 @@ import sys
 from collections.abc import Sequence
 
 from adfs.cli import files, options, output, settings
-from adfs.cli.arguments import Command, Option, Parser
+from adfs.cli.arguments import Command, Parser
 from adfs.cli.main import Leaving
+from adfs.cli.options import read_command
 from adfs.errors import AdfsError, BeforeRanks, is_printed_elsewhere
 from adfs.kernels import compile_notice
 from adfs.mpi.launcher import rank_by_environment
@@ -22,37 +23,71 @@ from adfs.study.paper import ALL, CATALOGUE
 FAILED, BAD_INPUT = 1, 2
 RESULTS = {**{name: each.about for name, each in CATALOGUE.items()}, ALL: "all of them"}
 WIDTH = max(map(len, RESULTS))
+RESULT_LINES = "\n".join(f"  {name:<{WIDTH}}  {about}" for name, about in RESULTS.items())
 
+TRAIN = read_command(f"""
+train  train a model to a certified duality gap
 
-TRAIN = Command(
-    "train",
-    "train a model to a certified duality gap",
-    """\
 Train a regularised linear model with ADFS (Algorithm 1 of the paper; Algorithm 3 for losses that
 are not smooth), or with one of the algorithms it is compared with. The samples are distributed to
 the nodes of a network, or are there already. The run ends when a duality gap proves that no model
-is better by more than --tol.""",
-    """\
+is better by more than --tol.
+
+options:
+{options.DATA}{options.PROBLEM}{options.TIME}
+the run
+  --algorithm NAME: algorithm = auto  one of the names that `adfs info` lists; auto takes adfs, or
+    ns-adfs where the loss is not smooth
+{options.RULE}
+  --schedule NAME: schedule = shared  shared: one sequence of events, which all nodes generate;
+    poisson: one clock per edge and node, and each node generates only its own events
+  --tol TOL: number = 1e-06  stop at this relative duality gap, gap / |F|
+  --max-iter N: whole  most events, or units of time under --schedule poisson, which hold about one
+    event each (default: well beyond what theory needs for --tol)
+  --time-limit S: number  most seconds in the loop, including those before a --resume (default: no
+    limit)
+  --evaluate-every N: positive  events, or units of time under --schedule poisson, between
+    evaluations, for a fine trace (default: as few as stopping needs; with --trace or --report about
+    ten more, which do not change the run)
+{options.SEED}{options.RANKS}
+  --warm-start MODEL: input  start from this model file
+files and output
+  --test FILE: input  a DATA on which to test the model
+  --out FILE: output  write the model here (.npz)
+  --trace FILE: output  write one row per evaluation here (.csv)
+{options.REPORT}
+  --checkpoint DIR: folder  save checkpoints in this folder, for --resume
+  --checkpoint-every N: positive  events or rounds, or units of time under --schedule poisson,
+    between two checkpoints (default: ten passes over the samples, at least 5,000,000 sample steps)
+  --resume  continue from the newest complete checkpoint, if any
+  --timeline FILE: output  what each rank did when, as a Chrome trace (.json) or a picture (.png,
+    .svg, .pdf); needs --engine mpi
+{options.JSON}{options.QUIET}{options.SETTINGS}
+
 examples:
   adfs train breast-cancer --nodes 9 --sigma 0.1 --tol 1e-8 --out model.npz --trace trace.csv
   adfs train train.txt.gz --C 1 --intercept --class-weight balanced --test test.txt
-  adfs train 'part-{node}.txt' --graph ring --tau 0.5 --json
+  adfs train 'part-{{node}}.txt' --graph ring --tau 0.5 --json
   adfs train --config run.toml --seed 1
 
 The objective is F(theta) = sum over nodes of [ sum of losses + sigma/2 |theta|^2 ]: sums, not
 means. Exit codes: 0 converged, 2 bad input, 3 stopped before tol, 1 the program or a rank failed,
-130 and 143 interrupted (what exists is kept).""",
-    (options.DATA,),
-    options.TRAIN,
-)
-PREDICT = Command(
-    "predict",
-    "predict with a trained model",
-    """\
+130 and 143 interrupted (what exists is kept).""")
+
+PREDICT = read_command(f"""
+predict  predict with a trained model
+
 Print one prediction per row with a model that `adfs train --out` wrote: a label of the training
 data, a probability, or for regressions a value; and how good the predictions are, where the data
-hold labels.""",
-    """\
+hold labels.
+
+options:
+  MODEL: input  a file that `adfs train --out` wrote
+{options.DATA}; y is not needed
+  --proba  print the probability of the larger label instead (logistic)
+  --out FILE: output  write the predictions here, one per line
+{options.JSON}
+
 examples:
   adfs predict model.npz test.txt > labels.txt
   adfs predict model.npz breast-cancer --proba --out probabilities.txt
@@ -62,21 +97,40 @@ Predictions go to stdout and how good they are to stderr; on a terminal only the
 shown. With --out the predictions go to the file (.csv, .parquet and .npy are written as such, any
 other as one line per row) and how good they are to stdout. Columns that the data do not have count
 as zero. Exit codes: 0 done, 2 bad input, 1 the program or its environment failed, 130 and 143
-interrupted.""",
-    (
-        Option("MODEL  a file that `adfs train --out` wrote", options.INPUT),
-        Option(f"{options.DATA.line}; y is not needed", options.INPUT),
-    ),
-    options.PREDICT,
-)
-COMPARE = Command(
-    "compare",
-    "compare algorithms on one problem, by time to accuracy",
-    """\
+interrupted.""")
+
+COMPARE = read_command(f"""
+compare  compare algorithms on one problem, by time to accuracy
+
 Run several algorithms on one problem and one network, and print how long each takes to come within
 1e-2, 1e-4, 1e-6 and 1e-8 of the certified optimum: in the idealized time of the network, or in
-iterations, passes, messages, bytes or seconds.""",
-    """\
+iterations, passes, messages, bytes or seconds.
+
+options:
+{options.DATA}{options.PROBLEM}{options.DELAYS}
+the runs
+  --algorithms A,B,C: names  names from `adfs info`, with a rule for the parameters as in
+    dsba:theory if they are not to be tuned (default: all that accept the problem; the table lists
+    the others)
+  --seeds K: int32 = 1  number of seeds, from --seed on; the table shows medians
+{options.SEED}
+  --tol TOL: number = 1e-08  stop a run at this suboptimality, mean over nodes of F(theta_i) - F*,
+    over |F*|; with --engine mpi, at this relative duality gap
+  --clock-limit X: number  most idealized time of a run (default: 5 times what adfs needs, if it
+    takes part; no limit with --engine mpi)
+  --time-limit S: number  most seconds of a run in its loop (default: no limit)
+  --max-iter N: whole  most events of a run, or rounds of a synchronous method (default: well beyond
+    what theory needs for --tol)
+  --jobs N: positive = 1  runs at a time; wall times are accurate only with 1, since runs that share
+    a machine slow each other down; all else has the same bits
+{options.RANKS}
+files and output
+  --out DIR: folder  folder for config, traces, tables and pictures; finished runs in it are not
+    computed again
+{options.REPORT}
+  --axis NAME: axis = idealized_time  of table and picture: {", ".join(options.AXES)}
+{options.JSON}{options.QUIET}{options.SETTINGS}
+
 examples:
   adfs compare breast-cancer --nodes 9 --sigma 0.1 --algorithms adfs,adfs:paper
   adfs compare breast-cancer --algorithms adfs,msda,dsba:theory --seeds 3 --jobs 2 --out results
@@ -91,17 +145,25 @@ continues after an interruption, and computes nothing twice.
 With --engine mpi the algorithms run one after another on the ranks that mpiexec started, each to
 the relative duality gap --tol: no rank has all rows, so the optimum is not known. The table shows
 the seconds of each run and of its set-up. Exit codes: 0 done, whether or not tol was reached, 2 bad
-input, 1 the program or its environment failed, 130 and 143 interrupted.""",
-    (options.DATA,),
-    options.COMPARE,
-)
-REPRODUCE = Command(
-    "reproduce",
-    "measure the paper's results again",
-    "Measure a result of the paper again, print it beside what the paper claims, and say whether "
-    "the claim holds.\n\nnames:\n"
-    + "\n".join(f"  {name:<{WIDTH}}  {about}" for name, about in RESULTS.items()),
-    """\
+input, 1 the program or its environment failed, 130 and 143 interrupted.""")
+
+REPRODUCE = read_command(f"""
+reproduce  measure the paper's results again
+
+Measure a result of the paper again, print it beside what the paper claims, and say whether the
+claim holds.
+
+names:
+{RESULT_LINES}
+
+options:
+  NAME: result  one of the names above
+  --quick  the same at a size that ends within a minute
+  --out DIR: folder  folder for reports, tables and pictures, with one folder per name; finished
+    runs in it are not computed again
+  --jobs N: positive = 2  threads; results are the same
+{options.JSON}{options.QUIET}{options.SETTINGS}
+
 examples:
   adfs reproduce theorem-2
   adfs reproduce figure-3b --out results
@@ -112,81 +174,104 @@ Each name prints its setting, what the paper claims, what was measured, and whet
 yes, no or partly, decided from the numbers. Figures need the real data (ADFS_DATA, see
 `adfs datasets`); with --quick, data are generated where a set is not on disk. Ctrl-C keeps what is
 finished. Exit codes: 0 done, whether or not the claims hold, 2 bad input, 1 the program or its
-environment failed, 130 and 143 interrupted.""",
-    (Option("NAME  one of the names above", options.text_like(tuple(RESULTS))),),
-    options.REPRODUCE,
-)
-SCHEDULE = Command(
-    "schedule",
-    "sample, show, time and draw a schedule",
-    """\
+environment failed, 130 and 143 interrupted.""")
+
+SAMPLE = read_command(f"""
+sample  sample a schedule from a seed
+
+Sample a schedule from a seed: with the parameters that suit a DATA, or without DATA with equal
+probabilities and a share --p-comm of communications.
+
+options:
+{options.DATA.replace("DATA", "[DATA]", 1)}{options.PROBLEM}{options.TIME}
+the schedule
+{options.RULE}
+  --p-comm P: number  share of communications (default: what the rule says; 0.5 without DATA)
+  --events N: positive = 1000  number of events
+{options.SEED}
+files and output
+  --out FILE: output  write the schedule here (.npz)
+{options.JSON}{options.SETTINGS}
+
+examples:
+  adfs schedule sample --graph ring --nodes 8 --p-comm 0.3 --events 1000 --out s.npz
+  adfs schedule sample breast-cancer --nodes 9 --sigma 0.1 --events 10000 --seed 1 --json""")
+
+SHOW = read_command(f"""
+show  counts, shares and the first events
+
+Show the content of a schedule file: how many events of which kind, on which network, and the first
+of them in the paper's notation.
+
+options:
+{options.SCHEDULE_FILE}
+  --first N: whole = {options.FIRST_EVENTS}  how many events to list
+{options.JSON}
+
+examples:
+  adfs schedule show s.npz
+  adfs schedule show s.npz --first 3 --json""")
+
+TIMES = read_command(f"""
+times  when each node is done, and how long it waited
+
+Time a schedule on a model of the network: when each node is done, how long it was busy and how long
+it waited. The algorithm is not run.
+
+options:
+{options.SCHEDULE_FILE}{options.JSON}{options.DELAYS}{options.SETTINGS}
+
+examples:
+  adfs schedule times s.npz --tau 5 --delay-law exponential
+  adfs schedule times s.npz --speed 1,1,10,1,1,1,1,1
+  adfs schedule times s.npz --clock rendezvous --json""")
+
+TIMELINE = read_command(f"""
+timeline  what each node does when, as a picture or a trace
+
+Draw a window of a schedule as in the paper's Figure 2, or write it for chrome://tracing and
+ui.perfetto.dev: what each node does when, and when it waits.
+
+options:
+{options.SCHEDULE_FILE}{options.DELAYS}
+the window
+  --first N: whole = 0  first event of the window
+  --last N: positive  event before which the window ends (default: {options.WINDOW} after --first)
+files and output
+  --out FILE: output  the picture (.png, .pdf or .svg)
+  --chrome FILE: output  the trace (.json)
+{options.JSON}{options.SETTINGS}
+
+examples:
+  adfs schedule timeline s.npz --tau 3 --last 40 --out timeline.png
+  adfs schedule timeline s.npz --first 100 --last 200 --chrome timeline.json --json""")
+
+SCHEDULE = read_command(
+    """
+schedule  sample, show, time and draw a schedule
+
 Work with schedules: which node computes and which edge communicates, in which order. A schedule is
 sampled from a seed. It can be timed and drawn under any model of the network without running the
-algorithm.""",
-    """\
+algorithm.
+
 examples:
   adfs schedule sample --graph ring --nodes 8 --p-comm 0.3 --events 1000 --out s.npz
   adfs schedule show s.npz
   adfs schedule times s.npz --tau 5 --delay-law exponential
   adfs schedule timeline s.npz --tau 5 --last 40 --out timeline.png --chrome timeline.json""",
-    verbs=(
-        Command(
-            "sample",
-            "sample a schedule from a seed",
-            "Sample a schedule from a seed: with the parameters that suit a DATA, or without DATA "
-            "with equal probabilities and a share --p-comm of communications.",
-            """\
-examples:
-  adfs schedule sample --graph ring --nodes 8 --p-comm 0.3 --events 1000 --out s.npz
-  adfs schedule sample breast-cancer --nodes 9 --sigma 0.1 --events 10000 --seed 1 --json""",
-            (options.OPTIONAL_DATA,),
-            options.SAMPLE,
-        ),
-        Command(
-            "show",
-            "counts, shares and the first events",
-            "Show the content of a schedule file: how many events of which kind, on which network, "
-            "and the first of them in the paper's notation.",
-            """\
-examples:
-  adfs schedule show s.npz
-  adfs schedule show s.npz --first 3 --json""",
-            (options.SCHEDULE_FILE,),
-            options.SHOW,
-        ),
-        Command(
-            "times",
-            "when each node is done, and how long it waited",
-            "Time a schedule on a model of the network: when each node is done, how long it was "
-            "busy and how long it waited. The algorithm is not run.",
-            """\
-examples:
-  adfs schedule times s.npz --tau 5 --delay-law exponential
-  adfs schedule times s.npz --speed 1,1,10,1,1,1,1,1
-  adfs schedule times s.npz --clock rendezvous --json""",
-            (options.SCHEDULE_FILE,),
-            options.TIMES,
-        ),
-        Command(
-            "timeline",
-            "what each node does when, as a picture or a trace",
-            "Draw a window of a schedule as in the paper's Figure 2, or write it for "
-            "chrome://tracing and ui.perfetto.dev: what each node does when, and when it waits.",
-            """\
-examples:
-  adfs schedule timeline s.npz --tau 3 --last 40 --out timeline.png
-  adfs schedule timeline s.npz --first 100 --last 200 --chrome timeline.json --json""",
-            (options.SCHEDULE_FILE,),
-            options.TIMELINE,
-        ),
-    ),
+    (SAMPLE, SHOW, TIMES, TIMELINE),
 )
-DATASETS = Command(
-    "datasets",
-    "list the data sets known by name",
-    "List the data sets whose names can be given as DATA: their size, their task, and the file in "
-    "which they were found, if they are on disk.",
-    """\
+
+DATASETS = read_command(f"""
+datasets  list the data sets known by name
+
+List the data sets whose names can be given as DATA: their size, their task, and the file in which
+they were found, if they are on disk.
+
+options:
+  --forget NAME: dataset  remove the file of this set from the cache, and its checksum
+{options.JSON}
+
 examples:
   adfs datasets
   ADFS_DATA=~/libsvm adfs datasets
@@ -194,26 +279,36 @@ examples:
 
 A name is searched in the folder ADFS_DATA, then in the cache (ADFS_CACHE, else ~/.cache/adfs), and
 downloaded when it is first used, and again after --forget NAME. The numbers of rows are the
-published ones: a file on disk may have others.""",
-    groups=options.DATA_SETS,
-)
-INFO = Command(
-    "info",
-    "show versions, cores, caches and extras",
-    """\
+published ones: a file on disk may have others.""")
+
+INFO = read_command(f"""
+info  show versions, cores, caches and extras
+
 Show what a bug report should contain: versions, cores, extras, the registered algorithms, where
 compiled kernels and data sets are kept. With --mpi, measure what a message and a proximal step
 take here, and which --tau follows. With --compile, compile all kernels now, as for a container
-image.""",
-    "examples:\n  adfs info\n  adfs info --json\n  mpiexec -n 2 adfs info --mpi",
-    groups=options.INFO,
-)
-COMPLETION = Command(
-    "completion",
-    "print a script that completes commands in a shell",
-    "Print a script for bash or zsh that completes commands, flags, the names that flags take "
-    "(losses, algorithms, graphs and so on) and files.",
-    """\
+image.
+
+options:
+  --mpi  measure what a proximal step and an exchange between ranks take; start it with mpiexec
+  --compile  compile every kernel that an ordinary run uses and that is not compiled yet; takes a
+    minute or two on one core
+{options.JSON}
+
+examples:
+  adfs info
+  adfs info --json
+  mpiexec -n 2 adfs info --mpi""")
+
+COMPLETION = read_command("""
+completion  print a script that completes commands in a shell
+
+Print a script for bash or zsh that completes commands, flags, the names that flags take (losses,
+algorithms, graphs and so on) and files.
+
+options:
+  SHELL: shell  bash or zsh
+
 examples:
   adfs completion bash > adfs.bash
   adfs completion zsh > _adfs
@@ -224,14 +319,14 @@ bash: add `source /path/to/adfs.bash` to ~/.bashrc, or install it for all shells
   adfs completion bash > ~/.local/share/bash-completion/completions/adfs
 
 zsh: put _adfs into a folder of $fpath, and have `autoload -U compinit && compinit` in ~/.zshrc. A
-new shell then completes. After an update of adfs, write the file again.""",
-    (Option("SHELL  bash or zsh", options.one_of(options.SHELLS)),),
-)
-ADFS = Command(
-    "adfs",
-    "",
-    "Train regularised linear models over a network of nodes, to a duality gap you can trust.",
-    """\
+new shell then completes. After an update of adfs, write the file again.""")
+
+ADFS = read_command(
+    """
+adfs
+
+Train regularised linear models over a network of nodes, to a duality gap you can trust.
+
 examples:
   adfs train breast-cancer --nodes 9 --sigma 0.1 --tol 1e-8 --out model.npz
   adfs predict model.npz breast-cancer > labels.txt
@@ -239,7 +334,7 @@ examples:
 
 `adfs COMMAND --help` explains a command. Exit codes: 0 converged or done, 2 bad input, 3 stopped
 before tol, 1 the program or its environment failed, 130 and 143 interrupted.""",
-    verbs=(TRAIN, PREDICT, COMPARE, REPRODUCE, SCHEDULE, DATASETS, INFO, COMPLETION),
+    (TRAIN, PREDICT, COMPARE, REPRODUCE, SCHEDULE, DATASETS, INFO, COMPLETION),
 )
 
 
@@ -291,7 +386,6 @@ def _report(error: Exception, message: object, code: int) -> int:
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
-    """The arguments of the command that the first words name."""
     command, prog, words = find(arguments)
     if command.verbs:
         parser = Parser(command, prog)

@@ -23,14 +23,14 @@ from adfs.errors import ParameterError
 from adfs.mpi.communicator import Communicator
 from adfs.problem.certificate import certified_text
 from adfs.problem.finite_sum import Problem
-from adfs.study.compare import UnsavedWarning, compare
+from adfs.study.compare import UnsavedWarning, compare, time_runs
 from adfs.study.comparison import AccuracyTable, Comparison
 from adfs.study.contenders import choose_contenders, left_out
 from adfs.study.numbers import count, number
-from adfs.study.rank_times import TimedRun, fastest, time_runs
 from adfs.study.run_folder import check_place
 
 FAILED = 1
+Record = dict[str, Any]
 # Options of comparisons in one process, with the only value that --engine mpi takes.
 IN_ONE_PROCESS = {"out": None, "report": None, "seeds": 1, "jobs": 1, "axis": "idealized_time"}
 
@@ -50,33 +50,39 @@ def run(args: argparse.Namespace) -> int:
         files.write(path, page.encode())
 
     failures = [*comparison.failures, *files.write_each((args.report, save_report))]
-    if args.json:
-        output.emit_json(_record(args, comparison))
-    elif not args.quiet:
-        output.emit(_summary(args, comparison))
+    output.show(args, _record(args, comparison), _summary(args, comparison))
     for failure in failures:
         output.complain(failure, FAILED)
     if not comparison.interrupted:
         return FAILED if failures else 0
+    way = f"they are kept in {args.out}, give the same command again to continue"
     if args.out is None:
         way = "give --out DIR to keep finished runs and continue later"
-    else:
-        way = f"they are kept in {args.out}, give the same command again to continue"
     n_runs = len(comparison.config["algorithms"]) * len(comparison.config["seeds"])
-    message = f"{_interruption(comparison.records, n_runs)}; {way}."
+    statuses = [record.status for record in comparison.records]
+    message = f"{_interruption(statuses, n_runs)}; {way}."
     return output.complain(message, 128 + (comparison.signal or 2))
 
 
-def _interruption(runs: Any, n_runs: int) -> str:
-    finished = sum(run.status != "interrupted" for run in runs)
+def _interruption(statuses: list[str], n_runs: int) -> str:
+    finished = len(statuses) - statuses.count("interrupted")
     return f"interrupted with {finished} of {n_runs} runs finished"
 
 
 def _check(args: argparse.Namespace, n_ranks: int = 1) -> None:
     """Everything that can be refused before a sample is read."""
     check_engine(args)
-    if args.engine == "mpi":
-        _refuse_on_ranks(args)
+    for name, only in IN_ONE_PROCESS.items() if args.engine == "mpi" else ():
+        if getattr(args, name) != only:
+            raise ParameterError(
+                f"--{name} {getattr(args, name)} is for comparisons in one process, which know the "
+                "optimum; leave it out with --engine mpi, whose --json has all numbers."
+            )
+    if args.engine == "mpi" and args.delay_law != "constant":
+        raise ParameterError(
+            f"--delay-law {args.delay_law} is for --engine local: ranks time pairwise events with "
+            "constant delays; leave it out."
+        )
     _limits(args)
     read_delays(args)
     choose_contenders(args.algorithms, args.loss, n_ranks=n_ranks)
@@ -88,20 +94,6 @@ def _check(args: argparse.Namespace, n_ranks: int = 1) -> None:
 def _limits(args: argparse.Namespace) -> Stopping:
     measure = "suboptimality" if args.engine == "local" else "duality_gap"
     return Stopping(args.tol, args.max_iter, args.time_limit, args.clock_limit, measure)
-
-
-def _refuse_on_ranks(args: argparse.Namespace) -> None:
-    for name, default in IN_ONE_PROCESS.items():
-        if getattr(args, name) != default:
-            raise ParameterError(
-                f"--{name} {getattr(args, name)} is for comparisons in one process, which know the "
-                "optimum; leave it out with --engine mpi, whose --json has all numbers."
-            )
-    if args.delay_law != "constant":
-        raise ParameterError(
-            f"--delay-law {args.delay_law} is for --engine local: ranks time pairwise events with "
-            "constant delays; leave it out."
-        )
 
 
 def _compare(args: argparse.Namespace, problem: Problem) -> Comparison:
@@ -117,7 +109,7 @@ def _compare(args: argparse.Namespace, problem: Problem) -> Comparison:
         )  # fmt: skip
 
 
-def _record(args: argparse.Namespace, comparison: Comparison) -> dict[str, Any]:
+def _record(args: argparse.Namespace, comparison: Comparison) -> Record:
     return {
         "status": "interrupted" if comparison.interrupted else "finished",
         "axis": args.axis,
@@ -129,7 +121,6 @@ def _record(args: argparse.Namespace, comparison: Comparison) -> dict[str, Any]:
 
 
 def _summary(args: argparse.Namespace, comparison: Comparison) -> str:
-    """The table, and where the files are."""
     text = _table(comparison.table(axis=args.axis)) if comparison.records else ""
     if args.report is not None:
         text += f"report: {args.report}\n"
@@ -163,21 +154,21 @@ def _compare_on_ranks(
     limits, prints = _limits(args), world.rank == 0
     # From here to the end: a late signal must not discard finished runs.
     interrupts = stack.enter_context(Interrupts(SIGNALS))
-    runs = time_runs(
-        problem, contenders, setting, limits, args.timeout, interrupts,
-        each_evaluation(args, limits, prints and not args.quiet),
-    )  # fmt: skip
+    pending = [(contender, args.seed) for contender in contenders]
+    callback = each_evaluation(args, limits, prints and not args.quiet)
+    runs = time_runs(problem, pending, setting, limits, args.timeout, interrupts, callback)
     absent = {} if args.algorithms else left_out(contenders, *kind)
     record = _record_on_ranks(args, problem, runs, absent)
 
     def finish() -> int:
         if prints:
-            output.show(args, record, _table_of_seconds(record, runs))
+            output.show(args, record, _table_of_seconds(record))
         if record["status"] != "interrupted":
             return 0
-        code = 128 + (runs[-1].signal or 2)
+        code = 128 + (runs[-1]["signal"] or 2)
         way = "name the others in --algorithms to run them"
-        message = f"{_interruption(runs, len(contenders))}; {way}."
+        statuses = [run["status"] for run in runs]
+        message = f"{_interruption(statuses, len(contenders))}; {way}."
         return output.complain(message, code) if prints else code
 
     return finish
@@ -186,20 +177,22 @@ def _compare_on_ranks(
 def _setting(args: argparse.Namespace, problem: Problem) -> MethodSetting:
     delays = read_delays(args)
     delays.nominal(problem.topology.n_edges, problem.n_nodes)  # refuses too many or too few
-    return MethodSetting(tau=mean_tau(args), clock=args.clock, delays=delays, seed=args.seed)
+    return MethodSetting(tau=mean_tau(args), clock=args.clock, delays=delays)
 
 
 def _record_on_ranks(
-    args: argparse.Namespace, problem: Problem, runs: list[TimedRun], absent: dict[str, str]
-) -> dict[str, Any]:
-    cut = any(run.status == "interrupted" for run in runs)
+    args: argparse.Namespace, problem: Problem, runs: list[Record], absent: dict[str, str]
+) -> Record:
+    converged = [run for run in runs if run["status"] == "converged"]
+    fastest = min(converged, key=lambda run: run["wall_time"], default={"label": None})
     options = ("tol", "time_limit", "clock_limit", "max_iter", "tau", "clock", "seed", "data")
+    cut = any(run["status"] == "interrupted" for run in runs)
     return {
         "status": "interrupted" if cut else "finished",
         "engine": "mpi",
         "n_ranks": problem.network.size,
-        "fastest": fastest(runs),
-        "runs": [run._asdict() for run in runs],
+        "fastest": fastest["label"],
+        "runs": runs,
         "left_out": absent,
         "measure": "relative duality gap",
         "loss": problem.loss.name,
@@ -217,16 +210,16 @@ HEADERS = (
 )  # fmt: skip
 
 
-def _table_of_seconds(record: dict[str, Any], runs: list[TimedRun]) -> str:
-    """One row per run, and the algorithms that did not take part."""
+def _table_of_seconds(record: Record) -> str:
+    gap = ("relative_gap", "duality_gap", "objective_at_zero")
     rows = [
         [
-            run.label, f"{run.wall_time:.3g}", f"{run.setup_time:.3g}", f"{run.iterations:,}",
-            number(run.idealized_time), f"{run.n_comm:,}",
-            certified_text(run.relative_gap, run.duality_gap, run.objective_at_zero),
-            run.status + (", fastest" if run.label == record["fastest"] else ""),
+            run["label"], f"{run['wall_time']:.3g}", f"{run['setup_time']:.3g}",
+            f"{run['iterations']:,}", number(run["idealized_time"]), f"{run['n_comm']:,}",
+            certified_text(*(run[name] for name in gap)),
+            run["status"] + (", fastest" if run["label"] == record["fastest"] else ""),
         ]
-        for run in runs
+        for run in record["runs"]
     ]  # fmt: skip
     title = (
         f"seconds on {count(record['n_ranks'], 'rank')}, until the relative duality gap is "

@@ -39,7 +39,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 def script(shell: str) -> str:
-    """The script for all commands."""
     try:
         import shtab
     except ImportError:

@@ -5,7 +5,6 @@ Also pictures (only where matplotlib is installed), timelines of ranks and HTML 
 
 import argparse
 import contextlib
-import io
 import json
 import os
 import tempfile
@@ -102,20 +101,6 @@ def check_writable(flag: str, path: str) -> None:
     raise DataError(f"{flag} {path or repr(path)} {fault}.")
 
 
-def make_folder(out: str, folder: Path, *names: str) -> Path:
-    """Make a folder of ``--out`` in which the named files can be written."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise DataError(
-            f"--out {out} must be a folder that can be made and written, but: {error.strerror}; "
-            "choose another."
-        ) from None
-    for name in names:
-        check_writable("--out", str(folder / name))
-    return folder
-
-
 @contextlib.contextmanager
 def writing(path: str) -> Iterator[str]:
     """The path to write to, symbolic links followed; errors of the system become one sentence."""
@@ -158,15 +143,12 @@ def have_matplotlib() -> bool:
 
 def picture_kind(flag: str, path: str, or_trace: bool = False) -> str:
     """The format of a picture, or of a trace where one is allowed, by the suffix of its name."""
-    kind = path.rpartition(".")[2].lower()
-    if or_trace and kind == TRACE:
-        return kind
-    if kind not in PICTURES:
-        suffixes = ", .".join(PICTURES)
-        if or_trace:
-            suffixes = f"{TRACE} for a trace, or in .{suffixes} for a picture"
+    kind, suffixes = path.rpartition(".")[2].lower(), ", .".join(PICTURES)
+    if or_trace:
+        suffixes = f"{TRACE} for a trace, or in .{suffixes} for a picture"
+    if kind not in (*PICTURES, *([TRACE] if or_trace else [])):
         raise ParameterError(f"{flag} {path} must end in .{suffixes}; rename it.")
-    if not have_matplotlib():
+    if kind != TRACE and not have_matplotlib():
         raise ParameterError(f"{flag} {path}: {MISSING}")
     return kind
 
@@ -174,23 +156,20 @@ def picture_kind(flag: str, path: str, or_trace: bool = False) -> str:
 def save_picture(
     path: str, kind: str, size: tuple[float, float], draw: "Callable[[Axes], object]"
 ) -> None:
-    """Write a complete picture of ``size`` inches."""
-    from matplotlib.figure import Figure
+    from adfs.study.plots.style import figure_images
 
-    figure, buffer = Figure(figsize=size, layout="constrained"), io.BytesIO()
-    draw(figure.add_subplot())
-    figure.savefig(buffer, format=kind, dpi=150)
-    write(path, buffer.getvalue())
+    images = figure_images(size, lambda figure: draw(figure.add_subplot()), (kind,))
+    write(path, images[kind])
 
 
 def save_ranks(ranks: "Sequence[Execution]", path: str, kind: str) -> None:
-    if kind == TRACE:
-        write(path, json.dumps(chrome_trace(ranks)).encode())
-        return
-    from adfs.study.plots.rank_plot import draw_ranks
+    from adfs.study.plots.timeline_plot import draw_ranks
 
     size = (10.0, 1.2 + min(0.62 * len(ranks), 14.0))
-    save_picture(path, kind, size, partial(draw_ranks, ranks))
+    if kind == TRACE:
+        write(path, json.dumps(chrome_trace(ranks)).encode())
+    else:
+        save_picture(path, kind, size, partial(draw_ranks, ranks))
 
 
 def chrome_trace(ranks: "Sequence[Execution]") -> dict[str, Any]:
@@ -200,7 +179,7 @@ def chrome_trace(ranks: "Sequence[Execution]") -> dict[str, Any]:
     so a wait stays inside the computing that it interrupts. Each rank counts from its own start of
     the loop, which is accurate enough on one machine, where ranks start after a common exchange.
     """
-    from adfs.study.plots.rank_plot import name_of
+    from adfs.study.plots.timeline_plot import name_of
 
     rows: list[dict[str, Any]] = []
     for each in ranks:

@@ -15,7 +15,13 @@ from adfs.kernels import compile_notice
 from adfs.kernels.event_loop import run_events
 from adfs.study.numbers import count
 
-HEADERS = ("features", "proximal step", "exchange", "slowest pair", "tau")
+COLUMNS = {  # of what was measured for one number of features
+    "features": "{n_features}",
+    "proximal step": "{prox_ns:.0f} ns",
+    "exchange": "{exchange_us:.2f} us",
+    "slowest pair": "{slowest_us:.2f} us ({slowest_pair[0]}, {slowest_pair[1]})",
+    "tau": "{tau:.3g}",
+}
 NEEDED = ("numpy", "scipy", "numba", "networkx", "scikit-learn", "rich")
 EXTRAS = {"mpi4py": "mpi", "mpich": "mpi", "matplotlib": "plots"}
 
@@ -30,7 +36,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _run_mpi(args: argparse.Namespace) -> int:
-    """Measure on all ranks; rank 0 prints."""
     from adfs.mpi.communicator import Communicator
     from adfs.mpi.measure import measure
 
@@ -44,7 +49,8 @@ def _mpi_text(found: dict[str, Any]) -> str:
     how = "MPI's C functions" if found["compiled"] else "mpi4py, message by message"
     bandwidth, row = found["bandwidth_gb_s"], found["sizes"][0]
     crowded = "There are more ranks than cores on a host: times include waiting for a core.\n"
-    table = output.table(HEADERS, [_cells(each) for each in found["sizes"]], right=range(5))
+    rows = [[cell.format(**each) for cell in COLUMNS.values()] for each in found["sizes"]]
+    table = output.table(list(COLUMNS), rows, right=range(5))
     return (
         f"{found['ranks']} ranks on {count(found['hosts'], 'host')}, {found['library']}, {how}\n"
         f"{crowded if found['oversubscribed'] else ''}\n{table}\n"
@@ -55,17 +61,6 @@ def _mpi_text(found: dict[str, Any]) -> str:
         f"of features, here --tau {row['tau']:.3g} for {row['n_features']} features. On rows with "
         "few non-zeros a step\ntakes less time, so tau is larger in the same proportion.\n"
     )
-
-
-def _cells(row: dict[str, Any]) -> list[str]:
-    first, second = row["slowest_pair"]
-    return [
-        f"{row['n_features']}",
-        f"{row['prox_ns']:.0f} ns",
-        f"{row['exchange_us']:.2f} us",
-        f"{row['slowest_us']:.2f} us ({first}, {second})",
-        f"{row['tau']:.3g}",
-    ]
 
 
 def _run_compile(args: argparse.Namespace) -> int:
@@ -82,6 +77,15 @@ def _run_compile(args: argparse.Namespace) -> int:
 
 def _record() -> dict[str, Any]:
     usable = getattr(os, "sched_getaffinity", None)  # the cores that this process may use
+    stats = getattr(run_events, "stats", None)  # absent where NUMBA_DISABLE_JIT is set
+    cache = None if stats is None else stats.cache_path
+    sizes = [file.stat().st_size for file in Path(cache).glob("*.nbc")] if cache else []
+    fault, found = None, list[str]()
+    try:
+        found = [dataset.name for dataset, path in available() if path is not None]
+    except DataError as error:
+        fault = str(error)
+    folder = os.environ.get("ADFS_DATA") or None
     return {
         "adfs": adfs.__version__,
         "python": platform.python_version(),
@@ -90,8 +94,8 @@ def _record() -> dict[str, Any]:
         "versions": {name: _version(name) for name in NEEDED},
         "extras": {name: _version(name) for name in EXTRAS},
         "algorithms": adfs.algorithms(),  # type: ignore[operator]
-        "numba_cache": _numba_cache(),
-        "data": _data(),
+        "numba_cache": {"path": cache, "n_compiled": len(sizes), "bytes": sum(sizes)},
+        "data": {"ADFS_DATA": folder, "cache": str(cache_folder()), "found": found, "fault": fault},
     }
 
 
@@ -102,24 +106,14 @@ def _version(package: str) -> str | None:
         return None
 
 
-def _numba_cache() -> dict[str, Any]:
-    stats = getattr(run_events, "stats", None)  # absent where NUMBA_DISABLE_JIT is set
-    path = None if stats is None else stats.cache_path
-    files = list(Path(path).glob("*.nbc")) if path else []
-    return {"path": path, "n_compiled": len(files), "bytes": sum(f.stat().st_size for f in files)}
-
-
-def _data() -> dict[str, Any]:
-    folder, fault = os.environ.get("ADFS_DATA") or None, None
-    try:
-        found = [dataset.name for dataset, path in available() if path is not None]
-    except DataError as error:
-        found, fault = [], str(error)
-    return {"ADFS_DATA": folder, "cache": str(cache_folder()), "found": found, "fault": fault}
-
-
 def _lines(record: dict[str, Any]) -> list[tuple[str, str]]:
-    data = record["data"]
+    data, cache = record["data"], record["numba_cache"]
+    kept = f"{cache['n_compiled']} compiled functions, {cache['bytes'] / 1e6:.1f} MB"
+    compiled = (
+        f"{cache['path']} ({kept if cache['n_compiled'] else 'empty: the first run compiles'})"
+    )
+    if cache["path"] is None:
+        compiled = "none: NUMBA_DISABLE_JIT is set, kernels run uncompiled"
     install = "not installed; pip install '.[{}]' in the folder of adfs's source"
     return [
         ("adfs", record["adfs"]),
@@ -129,17 +123,8 @@ def _lines(record: dict[str, Any]) -> list[tuple[str, str]]:
         *((name, version or install.format(EXTRAS[name]))
           for name, version in record["extras"].items()),
         ("algorithms", ", ".join(record["algorithms"])),
-        ("numba cache", _cache_line(record["numba_cache"])),
+        ("numba cache", compiled),
         ("ADFS_DATA", data["fault"] or data["ADFS_DATA"] or "not set"),
         ("downloads", data["cache"]),
         ("on disk", ", ".join(data["found"]) or "none of the known data sets"),
     ]  # fmt: skip
-
-
-def _cache_line(cache: dict[str, Any]) -> str:
-    if cache["path"] is None:
-        return "none: NUMBA_DISABLE_JIT is set, kernels run uncompiled"
-    if not cache["n_compiled"]:
-        return f"{cache['path']} (empty: the first run compiles)"
-    size = cache["bytes"] / 1e6
-    return f"{cache['path']} ({cache['n_compiled']} compiled functions, {size:.1f} MB)"

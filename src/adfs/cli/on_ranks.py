@@ -63,10 +63,7 @@ def shared_by_ranks(args: argparse.Namespace) -> dict[str, str]:
     found = {"DATA": f"a pattern with {NODE}" if NODE in args.data else known}
     for option in args.command.options:
         value = getattr(args, option.dest)
-        if value is None or value is False:
-            shown = "not given"
-        else:
-            shown = "given" if value is True or option.kind.role else as_text(value)
+        given = "given" if value is True or option.kind.role else as_text(value)
         if option.flag:
-            found[option.flag] = shown
+            found[option.flag] = "not given" if value is None or value is False else given
     return found

@@ -13,7 +13,7 @@ from typing import Any
 
 from adfs.errors import LongRunWarning, shortened
 from adfs.storage import json_value
-from adfs.study.text_tables import aligned
+from adfs.study.numbers import aligned
 
 USUAL = 80  # columns
 NARROWEST = 24  # columns below which breaking lines gains nothing
@@ -34,9 +34,8 @@ def is_live(stream: Any) -> bool:
 
 
 def has_colour(stream: Any) -> bool:
-    if os.environ.get("NO_COLOR"):
-        return False
-    return bool(os.environ.get("FORCE_COLOR")) or is_live(stream)
+    forced = bool(os.environ.get("FORCE_COLOR"))
+    return not os.environ.get("NO_COLOR") and (forced or is_live(stream))
 
 
 def paint(text: str, style: str, stream: Any) -> str:

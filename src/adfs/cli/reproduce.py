@@ -9,8 +9,7 @@ from adfs.cli.main import SIGNALS
 from adfs.engine.interrupts import Interrupts
 from adfs.errors import DataError, ParameterError
 from adfs.study.paper import ALL, CATALOGUE, is_on_disk
-from adfs.study.paper.paper_report import Report
-from adfs.study.paper.study_context import StudyContext
+from adfs.study.paper.study_context import Report, StudyContext
 
 
 def run(args: argparse.Namespace) -> int:
@@ -32,14 +31,12 @@ def run(args: argparse.Namespace) -> int:
         output.emit_json({"status": state, "quick": args.quick, "reports": records})
     if number is None:
         return status
-    way = f"what is finished is in {args.out}"
-    if args.out is None:
-        way = "give --out DIR to keep what is finished"
+    kept = f"what is finished is in {args.out}"
+    way = "give --out DIR to keep what is finished" if args.out is None else kept
     return output.complain(f"interrupted in {name}; {way}.", 128 + number)
 
 
 def _check(args: argparse.Namespace, names: list[str]) -> None:
-    """Everything that can be refused before any work."""
     if unknown := [name for name in names if name not in CATALOGUE]:
         raise ParameterError(
             f"{unknown[0]!r} is nothing that can be reproduced; choose {ALL} or one of "
@@ -52,9 +49,16 @@ def _check(args: argparse.Namespace, names: list[str]) -> None:
                 f"{name} needs the data set {needed}, which is not on disk; put its file into the "
                 "folder named by ADFS_DATA, or give --quick for a small version on generated data."
             )
-    if args.out is not None:
-        for name in names:
-            files.make_folder(args.out, Path(args.out) / name, "report.txt")
+    folders = [] if args.out is None else [Path(args.out) / name for name in names]
+    for folder in folders:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise DataError(
+                f"--out {args.out} must be a folder that can be made and written, but: "
+                f"{error.strerror}; choose another."
+            ) from None
+        files.check_writable("--out", str(folder / "report.txt"))
 
 
 def _reproduce(args: argparse.Namespace, name: str) -> tuple[Report, int | None]:
@@ -74,7 +78,6 @@ def _reproduce(args: argparse.Namespace, name: str) -> tuple[Report, int | None]
 
 
 def _save(args: argparse.Namespace, report: Report) -> int:
-    """Write the report if it was asked for; the exit code."""
     if args.out is None:
         return 0
     folder = Path(args.out) / report.name

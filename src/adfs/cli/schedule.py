@@ -51,7 +51,6 @@ def run_sample(args: argparse.Namespace) -> int:
 
 
 def _law(args: argparse.Namespace) -> SamplingLaw:
-    """Probabilities: chosen for DATA, or equal ones."""
     if args.data is None:
         return UniformLaw(read_topology(args), args.p_comm, args.m or 1)
     problem = build_problem(args)
@@ -63,9 +62,7 @@ def run_show(args: argparse.Namespace) -> int:
     return _show(args, Schedule.load(args.file), args.first)
 
 
-def _show(
-    args: argparse.Namespace, schedule: Schedule, first: int, written: str | None = None
-) -> int:
+def _show(args: argparse.Namespace, schedule: Schedule, first: int, out: str | None = None) -> int:
     """Counts, shares, and the first events as in the paper: (0,3) exchanges, (2) is local."""
     n_edges, n_nodes = len(schedule.edges), schedule.n_nodes
     counts = np.zeros(n_edges + n_nodes, dtype=np.int64)
@@ -84,7 +81,7 @@ def _show(
         "p_comm": p_comm,
         "n_local": local,
         "first": events,
-        "out": written,
+        "out": out,
     }
     lines = [
         ("events", f"{schedule.n_events:,}"),
@@ -92,7 +89,7 @@ def _show(
         ("communications", f"{n_exchanges:,} ({100 * p_comm:.1f} %)"),
         ("local updates", f"{local.sum():,}, {local.min():,} to {local.max():,} per node"),
         (f"first {len(events)}", " ".join(texts)),
-        *([("wrote", written)] if written else []),
+        *([("wrote", out)] if out else []),
     ]
     return output.show(args, record, output.facts(lines))
 

@@ -10,7 +10,7 @@ import sys
 from typing import Any
 
 from adfs.cli import files, output
-from adfs.cli.arguments import SWITCH, Command, Option, Parser, nearest
+from adfs.cli.arguments import Command, Option, Parser, nearest
 from adfs.errors import DataError, ParameterError
 
 LONGEST = 1_000_000  # letters of a file
@@ -40,10 +40,8 @@ def expand(command: Command, prog: str, words: list[str]) -> tuple[list[str], st
     places = [place for place, word in enumerate(words) if word.split("=")[0] == "--config"]
     if not places or not command.has_settings:
         return words, None
-    if len(places) > 1:
-        raise ParameterError(
-            f"--config can be given once, but occurs {len(places)} times; keep one."
-        )
+    if (n := len(places)) > 1:
+        raise ParameterError(f"--config can be given once, but occurs {n} times; keep one.")
     typed = vars(Parser(command, prog, typed_only=True).parse_words(words)[0])
     path = typed.get("config")
     if path is None:
@@ -66,7 +64,6 @@ def expand(command: Command, prog: str, words: list[str]) -> tuple[list[str], st
 
 
 def known(command: Command) -> dict[str, Option]:
-    """Options that a file may set, by their keys."""
     return {each.key: each for each in command.options if each.flag not in OWN}
 
 
@@ -89,7 +86,7 @@ def _read(command: Command, prog: str, path: str) -> dict[Option, list[str]]:
 
 def _words(prog: str, where: str, option: Option, value: Any) -> list[str]:
     """A value as it would be typed; refuses one of another type or out of range."""
-    kind = SWITCH if option.is_switch else option.kind
+    kind = option.kind
     every = value if kind.is_list and isinstance(value, list) else [value]
     # By type(): True and False are not numbers.
     _require(every and all(type(each) in kind.types for each in every), where, kind.wanted, value)

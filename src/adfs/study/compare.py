@@ -1,4 +1,8 @@
-"""`compare`: many algorithms and seeds on one problem, against its certified optimum."""
+"""`compare`: many algorithms and seeds on one problem, against its certified optimum.
+
+The optimum needs all rows in one process. `time_runs` compares on ranks: there a run ends at a
+relative duality gap, which ranks compute together.
+"""
 
 import math
 import os
@@ -18,20 +22,24 @@ from adfs.engine.stopping import Stopping
 from adfs.errors import DataError, ParameterError
 from adfs.problem.certificate import objective_at_zero, relative
 from adfs.problem.finite_sum import Problem
-from adfs.problem.optimum import Optimum
 from adfs.schedule.clock import CLOCKS
 from adfs.schedule.delays import Delays
 from adfs.solver import RunOptions, run
-from adfs.study import convergence_curves
-from adfs.study.comparison import Comparison, RunRecord, refusal
+from adfs.study.comparison import AXES, Comparison, Curve, RunRecord, refusal
 from adfs.study.comparison_progress import RunProgress, RunsDisplay, runs_display
 from adfs.study.contenders import CLOCK_LIMIT_FACTOR, REFERENCE, Job, choose_contenders, left_out
-from adfs.study.plots.comparison_plot import AXES
 from adfs.study.run_folder import RunFolder, describe, run_identity
 from adfs.threads import one_blas_thread
 
 WAIT = 0.1  # seconds between looks at runs in threads
 Callback = Callable[[RunProgress], Any]
+# Of a run on ranks: values of its result, and of the last row of its trace.
+FACTS = (
+    "algorithm", "rule", "status", "wall_time", "setup_time", "iterations", "idealized_time",
+    "n_prox", "n_grad", "n_comm", "bytes", "objective", "duality_gap", "relative_gap", "signal",
+    "objective_at_zero",
+)  # fmt: skip
+COUNTS = ("n_prox", "n_grad", "n_comm", "bytes")
 
 
 class UnsavedWarning(UserWarning):
@@ -135,7 +143,13 @@ def compare(
     with one_blas_thread():
         store = None if folder is None else RunFolder(folder, config)
         optimum = problem.optimum()  # outside of Interrupts: there is nothing to keep yet
-        _check_tol(tol, optimum)
+        if not math.isfinite(optimum.objective):
+            raise DataError(
+                f"The optimum of F is {optimum.objective:g}, beyond double precision; scale the "
+                "targets or the weights."
+            )
+        if (reason := refusal(tol, relative(optimum.duality_gap, optimum.objective))) is not None:
+            raise ParameterError(f"tol={tol:g} is too small: {reason}")
         if store is not None:
             store.open(config)
         pending = [(contender, seed) for seed in all_seeds for contender in contenders]
@@ -164,16 +178,6 @@ def compare(
     return replace(comparison, failures=tuple(store.failures))
 
 
-def _check_tol(tol: float, optimum: Optimum) -> None:
-    if not math.isfinite(optimum.objective):
-        raise DataError(
-            f"The optimum of F is {optimum.objective:g}, beyond double precision; scale the "
-            "targets or the weights."
-        )
-    if (reason := refusal(tol, relative(optimum.duality_gap, optimum.objective))) is not None:
-        raise ParameterError(f"tol={tol:g} is too small: {reason}")
-
-
 @dataclass
 class Runs:
     """Loads the runs of one comparison from its folder, or computes them, and keeps them there."""
@@ -196,9 +200,8 @@ class Runs:
         if first is not None and stopping.clock_limit is None:
             record = found[first] = self.one(first, stopping)
             if record is not None:
-                n_samples = self.problem.n_samples
-                curve = convergence_curves.curve(record.trace, "idealized_time", n_samples)
-                if needed := convergence_curves.first_reach(curve, stopping.tol):
+                curve = Curve.of(record.trace, "idealized_time", self.problem.n_samples)
+                if needed := curve.first_reach(stopping.tol):
                     stopping = replace(stopping, clock_limit=CLOCK_LIMIT_FACTOR * needed)
         found |= self._in_threads([job for job in pending if job not in found], stopping)
         return {job: record for job, record in found.items() if record is not None}, stopping
@@ -258,3 +261,39 @@ class Runs:
             str(result.parameters), result.setup_time, self.config["jobs"],
             proven_rate=result.proven_rate,
         )  # fmt: skip
+
+
+def time_runs(
+    problem: Problem,
+    pending: Sequence[Job],
+    setting: MethodSetting,
+    stopping: Stopping,
+    timeout: float,
+    interrupts: Interrupts,
+    callback: Callback,
+) -> list[dict[str, Any]]:
+    """Run one after another; a signal ends the one in progress, and no other one starts.
+
+    With ranks, all of them call it together. The values of a run are the same on every rank:
+    ``wall_time`` are seconds in the loop, without evaluations; ``setup_time`` those before it, on
+    the rank that took longest.
+    """
+    runs: list[dict[str, Any]] = []
+    for contender, seed in pending:
+        if runs and runs[-1]["status"] == "interrupted":
+            break
+
+        def evaluated(progress: Progress, label: str = contender.label, seed: int = seed) -> None:
+            callback(RunProgress(**vars(progress), label=label, seed=seed))
+
+        options = RunOptions(callbacks=(evaluated,), timeout=timeout, gather_thetas=False)
+        own = setting._replace(rule=contender.rule, seed=seed)
+        result = run(problem, contender.algorithm, own, stopping, options, interrupts)
+        last = result.trace.last()
+        values = {
+            name: int(last[name] or 0) if name in COUNTS else getattr(result, name)
+            for name in FACTS
+        }
+        values["setup_time"] = max(problem.network.gather(result.setup_time))
+        runs.append({"label": contender.label, **values})
+    return runs

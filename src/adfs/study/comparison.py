@@ -9,23 +9,86 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from adfs.checks import positive
+from adfs.checks import choice, positive
 from adfs.display import data_frame, html_table, plot_function
 from adfs.engine.trace import Trace
 from adfs.errors import ParameterError
 from adfs.problem.certificate import certified_text, relative
 from adfs.storage import csv_bytes, json_value
-from adfs.study import convergence_curves
 from adfs.study.contenders import CLOCK_LIMIT_FACTOR, REFERENCE
-from adfs.study.numbers import count, number
-from adfs.study.plots.comparison_plot import AXES
-from adfs.study.text_tables import aligned
+from adfs.study.numbers import aligned, count, number
 
+AXES = {
+    "idealized_time": "idealized time, in units of one proximal step",
+    "iteration": "iterations",
+    "passes": "passes over the data",
+    "n_comm": "messages",
+    "bytes": "bytes sent",
+    "wall_time": "wall time of this machine, in seconds",
+}
 ACCURACIES = (1e-2, 1e-4, 1e-6, 1e-8)
 NOT_TRIED, NOT_MEASURABLE = "-", "n/a"
 # An optimum serves to measure an accuracy if it is certified to a hundredth of it.
 MARGIN = 100.0
 BAND = (0.25, 0.5, 0.75)
+FLOOR = float(np.finfo(np.float64).eps)  # below it, a relative error is rounding
+Vector = NDArray[np.float64]
+
+
+class Curve(NamedTuple):
+    """A run's suboptimality against an axis; NaN or infinite where the run blew up.
+
+    Between two evaluations the logarithm of the error is taken as linear in the axis: linear
+    convergence is what the theorems promise.
+    """
+
+    x: Vector
+    error: Vector
+    iteration: Vector | None = None
+
+    @classmethod
+    def of(cls, trace: Trace, axis: str, n_samples: int) -> "Curve":
+        """Of a trace; a pass is as many proximal steps and gradients as there are samples."""
+
+        def column(name: str) -> Vector:
+            return np.array(trace[name], dtype=float)  # NaN where it is not known
+
+        passes = choice("axis", axis, AXES) == "passes"
+        x = (column("n_prox") + column("n_grad")) / n_samples if passes else column(axis)
+        return cls(x, column("suboptimality"), column("iteration"))
+
+    def first_reach(self, accuracy: float) -> float | None:
+        """Where the error first falls to ``accuracy``, log-linear between evaluations, or None.
+
+        Methods arrive at the end of an iteration, never inside it: with few and long ones that
+        matters.
+
+        Examples
+        --------
+        >>> halfway = Curve(np.array([0.0, 10.0]), np.array([1.0, 1e-4]))
+        >>> round(halfway.first_reach(1e-2), 9)
+        5.0
+        """
+        below = np.flatnonzero(self.error <= accuracy)
+        if not len(below):
+            return None
+        k = int(below[0])
+        if k == 0 or not np.isfinite(self.error[k - 1]):
+            return float(self.x[k])
+        # Errors of the size of rounding, zero or negative ones too, count as rounding.
+        low = np.log(max(self.error[k], min(FLOOR, accuracy)))
+        high = np.log(self.error[k - 1])
+        share = (high - np.log(accuracy)) / (high - low)
+        if self.iteration is not None:
+            count = max(1.0, self.iteration[k] - self.iteration[k - 1])
+            share = min(1.0, np.ceil(share * count) / count)
+        return float(self.x[k - 1] + share * (self.x[k] - self.x[k - 1]))
+
+    def finite_part(self) -> "Curve":
+        """The curve up to where it blows up, if it does."""
+        wild = np.flatnonzero(~np.isfinite(self.error))
+        stop = int(wild[0]) if len(wild) else len(self.x)
+        return Curve(self.x[:stop], self.error[:stop])
 
 
 @dataclass(frozen=True)
@@ -125,10 +188,10 @@ class Comparison:
         """Why an accuracy cannot be measured against this optimum, or None if it can."""
         return refusal(accuracy, self.relative_optimum_gap)
 
-    def curves(self, label: str, axis: str = "idealized_time") -> list[convergence_curves.Curve]:
+    def curves(self, label: str, axis: str = "idealized_time") -> list[Curve]:
         """Suboptimality against an axis, one curve per seed."""
         n_samples = self.config["problem"]["n_samples"]
-        return [convergence_curves.curve(run.trace, axis, n_samples) for run in self.runs(label)]
+        return [Curve.of(run.trace, axis, n_samples) for run in self.runs(label)]
 
     def times_to(
         self, label: str, accuracy: float, axis: str = "idealized_time"
@@ -137,8 +200,7 @@ class Comparison:
         positive("accuracy", accuracy, "try 1e-6")
         if (reason := self.refusal(accuracy)) is not None:
             raise ParameterError(reason)
-        curves = self.curves(label, axis)
-        return [convergence_curves.first_reach(curve, accuracy) for curve in curves]
+        return [curve.first_reach(accuracy) for curve in self.curves(label, axis)]
 
     def time_to(self, label: str, accuracy: float, axis: str = "idealized_time") -> float | None:
         """Median of `times_to` over seeds; None unless more than half arrived."""
@@ -152,9 +214,25 @@ class Comparison:
 
     def band(
         self, label: str, axis: str = "idealized_time", quantiles: Sequence[float] = BAND
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Places on the axis, and quantiles of the suboptimality over seeds there."""
-        return convergence_curves.band(self.curves(label, axis), quantiles)
+    ) -> tuple[Vector, NDArray[np.float64]]:
+        """Places on the axis, and quantiles of the suboptimality over seeds there.
+
+        The places are those where some run was evaluated. A run that has ended keeps its last
+        error, and the band ends where the middle run does: beyond that it would tell more about
+        when runs stop than about how they converge. Errors have shape (len(quantiles), number of
+        places).
+        """
+        parts = [curve.finite_part() for curve in self.curves(label, axis)]
+        finite = [part for part in parts if len(part.x)]
+        if not finite:
+            return np.empty(0), np.empty((len(quantiles), 0))
+        if len(finite) == 1:
+            return finite[0].x, np.tile(finite[0].error, (len(quantiles), 1))
+        end = np.median([each.x[-1] for each in finite])
+        places = np.unique(np.concatenate([each.x for each in finite]))
+        x = np.append(places[places < end], end)
+        logs = [np.interp(x, each.x, np.log(np.maximum(each.error, FLOOR))) for each in finite]
+        return x, np.exp(np.quantile(logs, quantiles, axis=0))
 
     def table(
         self, accuracies: Sequence[float] = ACCURACIES, axis: str = "idealized_time"
@@ -202,7 +280,7 @@ def refusal(accuracy: float, relative_gap: float) -> str | None:
 
     However small the gap, the value of ``F`` has no more digits than double precision.
     """
-    known = max(relative_gap, convergence_curves.FLOOR)
+    known = max(relative_gap, FLOOR)
     if known <= accuracy / MARGIN:
         return None
     return (

@@ -25,7 +25,6 @@ class Contender(NamedTuple):
 
     @property
     def label(self) -> str:
-        """Its name in tables and figures."""
         return self.algorithm if self.rule == DEFAULT_RULE else f"{self.algorithm}:{self.rule}"
 
 

@@ -1,4 +1,4 @@
-"""Text forms of numbers, for tables, reports and messages.
+"""Numbers as text, for tables, reports and messages; lists and tables as text.
 
 Examples
 --------
@@ -17,7 +17,7 @@ Examples
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 UNKNOWN = "-"
 
@@ -42,7 +42,6 @@ def number_range(low: float, high: float) -> str:
 
 
 def percent(share: float) -> str:
-    """A share of one, in percent."""
     if not math.isfinite(share):
         return UNKNOWN
     if 0.0 < share < 1e-3:
@@ -51,19 +50,40 @@ def percent(share: float) -> str:
 
 
 def seconds(value: float) -> str:
-    """A time given in seconds, with the unit that suits it."""
     if value < 1e-3:
         return f"{number(1e6 * value, 3)} µs"
     return f"{number(1e3 * value, 3)} ms" if value < 1.0 else f"{number(value, 3)} s"
 
 
 def count(amount: int, noun: str, plural: str | None = None) -> str:
-    """A number of things; the plural adds an s unless it is given."""
     return f"{amount:,} {noun if amount == 1 else plural or noun + 's'}"
 
 
 def listing(items: Sequence[str]) -> str:
-    """Items in a sentence: ``a``, ``a and b``, ``a, b and c``."""
     if len(items) < 2:
         return "".join(items)
     return f"{', '.join(items[:-1])} and {items[-1]}"
+
+
+def aligned(
+    headers: Sequence[str], rows: Sequence[Sequence[str]], right: Collection[int] = ()
+) -> str:
+    """Columns two spaces apart; those numbered in ``right`` are aligned to the right.
+
+    Examples
+    --------
+    >>> print(aligned(["name", "n"], [["adfs", "9"], ["msda", "100"]], right=[1]), end="")
+    name    n
+    adfs    9
+    msda  100
+    """
+    lines = [headers, *rows]
+    widths = [max(len(line[k]) for line in lines) for k in range(len(headers))]
+    text = ""
+    for line in lines:
+        cells = (
+            cell.rjust(width) if k in right else cell.ljust(width)
+            for k, (cell, width) in enumerate(zip(line, widths, strict=True))
+        )
+        text += "  ".join(cells).rstrip() + "\n"
+    return text

@@ -35,9 +35,9 @@ from adfs.engine.trace import Trace
 from adfs.errors import DataError
 from adfs.problem.finite_sum import Problem
 from adfs.storage import digest, json_bytes, json_value, write_whole
-from adfs.study.comparison import Comparison, RunRecord, to_csv
+from adfs.study.comparison import AXES, Comparison, RunRecord, to_csv
 from adfs.study.contenders import Contender, Job
-from adfs.study.plots.comparison_plot import AXES, draw_comparison
+from adfs.study.plots.comparison_plot import draw_comparison
 from adfs.study.plots.style import figure_images
 
 FORMAT = "adfs comparison 2"  # 2: suboptimality is relative to |F*| alone
@@ -63,9 +63,7 @@ def describe(
         "format": FORMAT,
         "problem": {
             "loss": problem.loss.name,
-            "n_samples": problem.n_samples,
-            "n_features": problem.n_features,
-            "n_nodes": problem.n_nodes,
+            **{name: getattr(problem, name) for name in ("n_samples", "n_features", "n_nodes")},
             "storage": "dense" if len(problem.rows) == 1 else "sparse",
             "graph": problem.topology.name,
             "n_edges": problem.topology.n_edges,
@@ -123,7 +121,6 @@ def run_identity(config: dict[str, Any], job: Job, stopping: Stopping) -> dict[s
 
 
 def run_digest(identity: dict[str, Any]) -> str:
-    """A short name for an identity."""
     return digest(json.dumps(identity, sort_keys=True))[:DIGITS]
 
 
@@ -186,7 +183,6 @@ class RunFolder:
             write_whole(place.with_suffix(".json"), json_bytes(summary))
 
     def finish(self, comparison: Comparison, axis: str) -> None:
-        """Write summary, table and pictures."""
         tol = comparison.config["tol"]
         images = figure_images(
             (9.0, 5.0), lambda figure: draw_comparison(comparison, figure.add_subplot(), axis, tol)
@@ -206,10 +202,8 @@ class RunFolder:
         try:
             yield
         except OSError as error:
-            reason = error.strerror or error
-            self.failures.append(
-                f"{path} could not be written: {reason}; what was there is intact."
-            )
+            why = error.strerror or error
+            self.failures.append(f"{path} could not be written: {why}; what was there is intact.")
 
 
 def check_place(path: str | os.PathLike[str]) -> dict[str, Any]:

@@ -27,7 +27,7 @@ LONG = ("reproduce",)  # with good arguments it takes minutes
 def draw(generator):
     """A command, some of its flags with some values, and a few words that belong nowhere."""
     path, leaf = _leaf(generator)
-    flags = [Option("--help"), *(option for option in leaf.options if option.flag)]
+    flags = [Option("--help", "", ""), *(option for option in leaf.options if option.flag)]
     arguments = [*path, *_positionals(generator, leaf)]
     for _ in range(int(generator.geometric(0.35)) - 1):
         arguments += _flag(generator, pick(generator, flags))

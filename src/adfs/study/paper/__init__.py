@@ -30,6 +30,7 @@ class StudyCase(NamedTuple):
     data: str = "higgs"
 
 
+TEXT = "reuters-money-fx"
 FIGURE_3 = {
     "figure-3a": StudyCase("Higgs, n = 4, tau = 5", "grid:2x2", 10_000),
     "figure-3b": StudyCase("Higgs, n = 100, tau = 5", "grid:10x10", 10_000),

@@ -41,7 +41,6 @@ class AtLeast(NamedTuple):
 
     @property
     def known(self) -> float | None:
-        """The value if it is exact, else None."""
         return self.value if self.exact else None
 
     def at_least(self, threshold: float) -> bool | None:
@@ -86,10 +85,7 @@ class Times:
 
     def __init__(self, comparison: Comparison) -> None:
         self.comparison, self.labels = comparison, comparison.labels
-
-    @property
-    def n_nodes(self) -> int:
-        return int(self.comparison.config["problem"]["n_nodes"])
+        self.n_nodes: int = comparison.config["problem"]["n_nodes"]
 
     def of(self, label: str, accuracy: float = JUDGED) -> AtLeast:
         if label not in self.labels:
@@ -115,7 +111,6 @@ class Times:
         return {record.status for record in self.comparison.runs(label)}
 
     def multiple(self, label: str, reference: str) -> AtLeast:
-        """How many times longer ``label`` takes than ``reference``."""
         return self.of(label).over(self.of(reference))
 
     def later(self, label: str, other: str) -> bool | None:

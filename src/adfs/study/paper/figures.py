@@ -5,7 +5,6 @@ all-reduce, at small and large delays.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from adfs.graphs.topology import Topology
 from adfs.study.comparison import ACCURACIES
@@ -13,12 +12,9 @@ from adfs.study.contenders import CLOCK_LIMIT_FACTOR
 from adfs.study.numbers import listing
 from adfs.study.paper import FIGURE_3, FIGURE_4, StudyCase
 from adfs.study.paper.claims import JUDGED, UNKNOWN, AtLeast, Claim, Times, judge
-from adfs.study.paper.paper_report import Picture, Report, ResultTable, Rows
-from adfs.study.paper.study_context import Pool, StudyContext
+from adfs.study.paper.study_context import Picture, Pool, Report, ResultTable, Rows, StudyContext
 from adfs.study.plots.comparison_plot import draw_comparison
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from adfs.study.plots.style import Figure
 
 TOL = 1e-8
 ADFS, PAPER = "adfs", "adfs:paper"  # tuned, and what the paper ran
@@ -76,7 +72,7 @@ def reproduce(context: StudyContext) -> Report:
         contenders = (ADFS, BALANCED if case.tau > 5.0 else PAPER, *WITH_KATYUSHA)
     times, setting = run_panel(case, contenders, Pool.load(case.data), context)
 
-    def draw(figure: "Figure") -> None:
+    def draw(figure: Figure) -> None:
         axes = draw_comparison(times.comparison, figure.add_subplot(), tol=TOL)
         axes.set_title(f"{name}: {case.name}", loc="left", fontsize=10)
 
@@ -90,7 +86,6 @@ def reproduce(context: StudyContext) -> Report:
 
 
 def times_table(times: Times) -> ResultTable:
-    """Time to each accuracy, and at 1e-6 the multiple of ADFS's."""
     rows: Rows = []
     for label in times.labels:
         cells = [times.cell(label, accuracy) for accuracy in ACCURACIES]

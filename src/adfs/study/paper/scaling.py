@@ -24,11 +24,10 @@ from adfs.engine.steppers import BlockStepper
 from adfs.graphs.topology import Topology
 from adfs.problem.finite_sum import Problem
 from adfs.schedule.delays import Delays
-from adfs.study.convergence_curves import Curve, first_reach
+from adfs.study.comparison import Curve
 from adfs.study.numbers import listing
 from adfs.study.paper.claims import UNKNOWN, AtLeast, Claim, grouped, judge, median_time, spread
-from adfs.study.paper.paper_report import Picture, Report, ResultTable, Rows
-from adfs.study.paper.study_context import Pool, StudyContext
+from adfs.study.paper.study_context import Picture, Pool, Report, ResultTable, Rows, StudyContext
 from adfs.study.paper.table_1 import Sizes
 from adfs.study.plots.paper_plots import draw_scaling
 
@@ -44,7 +43,6 @@ NEAR = 4.0  # within this factor of tol, the error is computed by F itself
 
 
 def draw_graph(family: str, n: int, seed: int) -> Topology:
-    """A graph of ``n`` nodes."""
     if family == CUBE:
         return Topology.hypercube(n.bit_length() - 1)
     if family == RANDOM:
@@ -162,11 +160,10 @@ class LargeNetwork:
             rough = self.rough_error(thetas)
             times.append(stepper.clock.time)
             errors.append(rough if rough > NEAR * tol else self.error(thetas))
-        return first_reach(Curve(np.array(times), np.array(errors)), tol)
+        return Curve(np.array(times), np.array(errors)).first_reach(tol)
 
 
 def reproduce(context: StudyContext) -> Report:
-    """Measure, then judge."""
     plan, pool = (QUICK if context.quick else FULL), Pool.load("higgs")
     networks = plan.networks()
     costs = [n * (1.2 if family in WITH_ONE_MACHINE else 1.0) for family, n, _ in networks]
@@ -209,7 +206,6 @@ def measure(
 
 
 def rows_of(found: list[GrowthTime]) -> list[GrowthRow]:
-    """One row per family and size, one node first."""
     groups = grouped(((each.line, each.n), each) for each in found)
     times = {key: median_time([each.time for each in group]) for key, group in groups.items()}
     one, rows = times.get((ONE_NODE, 1), UNKNOWN), []

@@ -11,11 +11,10 @@ from adfs.graphs.topology import Topology
 from adfs.schedule.delays import Delays
 from adfs.study.contenders import CLOCK_LIMIT_FACTOR
 from adfs.study.numbers import listing
-from adfs.study.paper import StudyCase
+from adfs.study.paper import TEXT, StudyCase
 from adfs.study.paper.claims import JUDGED, UNKNOWN, AtLeast, Claim, Times, judge
 from adfs.study.paper.figures import SECOND_ORDER
-from adfs.study.paper.paper_report import Picture, Report, ResultTable, Rows
-from adfs.study.paper.study_context import TEXT, Pool, StudyContext
+from adfs.study.paper.study_context import Picture, Pool, Report, ResultTable, Rows, StudyContext
 from adfs.study.plots.paper_plots import draw_slowdowns
 
 TAU = 5.0
@@ -56,11 +55,9 @@ class StragglerTimes(NamedTuple):
 
     @property
     def labels(self) -> list[str]:
-        """Methods that ran; constant delays are the first."""
         return self.times[CONSTANT].labels
 
     def slowdown(self, law: str, label: str) -> AtLeast:
-        """How many times longer than with constant delays."""
         if law not in self.times:
             return UNKNOWN
         return self.times[law].of(label).over(self.times[CONSTANT].of(label))
@@ -82,7 +79,6 @@ def delay_laws(n_nodes: int) -> dict[str, Delays]:
 
 
 def reproduce(context: StudyContext) -> Report:
-    """Run every method under every law of delays, then judge."""
     cases = QUICK if context.quick else FULL
     found: list[StragglerTimes] = []
     for k, case in enumerate(cases):
@@ -139,9 +135,7 @@ def _measure(case: StudyCase, context: StudyContext, part: tuple[int, int]) -> S
     return StragglerTimes(case.name, setting, times, left_out)
 
 
-def judge_laws(
-    found: list[StragglerTimes], laws: tuple[str, ...], paper: str, measured: str
-) -> Claim:
+def judge_laws(found: list[StragglerTimes], laws: tuple[str, ...], paper: str, what: str) -> Claim:
     """Whether each synchronous method loses more than ADFS, and by how much."""
     cases: list[bool | None] = []
     parts = []
@@ -152,7 +146,7 @@ def judge_laws(
             cases += [each.at_least(mine.value) for each in theirs.values()]
             known = [f"{label} {each}" for label, each in theirs.items() if each != UNKNOWN]
             parts.append(f"{one.name}, {law}: ADFS {mine}, {listing(known)}")
-    return judge(paper, f"{measured}: {'; '.join(parts)}.", cases)
+    return judge(paper, f"{what}: {'; '.join(parts)}.", cases)
 
 
 def advice(found: list[StragglerTimes]) -> list[str]:

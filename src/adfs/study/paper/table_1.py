@@ -11,14 +11,12 @@ from typing import NamedTuple
 
 from adfs.graphs.topology import Topology
 from adfs.problem.finite_sum import Problem
-from adfs.study.comparison import Comparison
-from adfs.study.convergence_curves import FLOOR, Curve, first_reach
-from adfs.study.numbers import listing
+from adfs.study.comparison import FLOOR, Comparison, Curve
+from adfs.study.numbers import listing, number
 from adfs.study.paper import StudyCase
 from adfs.study.paper.claims import UNKNOWN, AtLeast, Claim, grouped, judge, median_time, spread
 from adfs.study.paper.figures import SECOND_ORDER
-from adfs.study.paper.paper_report import Picture, Report, ResultTable, Rows, TableCell, show
-from adfs.study.paper.study_context import Pool, StudyContext
+from adfs.study.paper.study_context import Picture, Pool, Report, ResultTable, Rows, StudyContext
 from adfs.study.plots.paper_plots import draw_rates
 
 FORMULAS = {
@@ -114,18 +112,17 @@ class Rate(NamedTuple):
         return f"{self.method} ({self.case.name})"
 
     @property
-    def cell(self) -> TableCell:
+    def cell(self) -> str | None:
         """The measured time in a table, and how many times theory's it is."""
         if self.time == UNKNOWN:
             return None
         if not self.time.exact:
-            return f"> {show(float(f'{self.time.value:.2g}'))}"
-        text = show(float(f"{self.time.value:.3g}"))
+            return f"> {number(float(f'{self.time.value:.2g}'))}"
+        text = number(float(f"{self.time.value:.3g}"))
         return text if math.isnan(self.ratio) else f"{text} ({self.ratio:.2f})"
 
 
 def reproduce(context: StudyContext) -> Report:
-    """Measure, then judge."""
     cases, seeds = (QUICK, 1) if context.quick else (FULL, 3)
     pool, rates = Pool.load("higgs"), []
     for case in cases:
@@ -154,7 +151,6 @@ def reproduce(context: StudyContext) -> Report:
 
 
 def measure(case: StudyCase, pool: Pool, seeds: int, context: StudyContext) -> list[Rate]:
-    """All methods in one setting."""
     problem = pool.problem(Topology.parse(case.graph), case.m, case.sigma)
     theory = Sizes.of(problem, case.tau).times
     found = context.compare(
@@ -197,13 +193,12 @@ def late_slope(curve: Curve) -> float:
     if not last < first / math.e**FEWEST_FACTORS:
         return math.inf
     # A slope needs the point between iterations: no rounding up to the end of one.
-    start = first_reach(curve._replace(iteration=None), math.sqrt(first * last))
+    start = curve._replace(iteration=None).first_reach(math.sqrt(first * last))
     assert start is not None  # the last error is below the middle
     return float((curve.x[-1] - start) / (0.5 * math.log(first / last)))
 
 
 def constant_claim(rates: list[Rate]) -> Claim:
-    """One constant per method."""
     ratios = grouped((rate.method, rate.ratio) for rate in rates if math.isfinite(rate.ratio))
     parts = [f"{name} {spread(each, '.2g')}" for name, each in ratios.items()]
     return judge(
@@ -216,12 +211,11 @@ def constant_claim(rates: list[Rate]) -> Claim:
 
 def judged_pairs(rates: list[Rate]) -> list[tuple[Rate, Rate, bool]]:
     """Two methods in one setting, and whether the second is slower, where that is known."""
-    pairs = [
-        (one, other, other.time.later_than(one.time))
+    return [
+        (one, other, slower)
         for one, other in itertools.permutations(rates, 2)
-        if one.case == other.case
+        if one.case == other.case and (slower := other.time.later_than(one.time)) is not None
     ]
-    return [(one, other, slower) for one, other, slower in pairs if slower is not None]
 
 
 def order_claim(rates: list[Rate]) -> Claim:
@@ -238,9 +232,8 @@ def order_claim(rates: list[Rate]) -> Claim:
 
 
 def _beside_adfs(rates: list[Rate], method: str) -> list[tuple[Rate, Rate, bool]]:
-    return [
-        pair for pair in judged_pairs(rates) if (pair[0].method, pair[1].method) == ("adfs", method)
-    ]
+    own = [rate for rate in rates if rate.method in ("adfs", method)]
+    return [pair for pair in judged_pairs(own) if pair[0].method == "adfs"]
 
 
 def winner_claim(rates: list[Rate]) -> Claim:

@@ -25,8 +25,7 @@ from adfs.schedule.clock import CLOCKS, Clock
 from adfs.schedule.delays import Delays
 from adfs.schedule.sampling_law import Drawer
 from adfs.study.paper.claims import Claim, grouped, judge, spread
-from adfs.study.paper.paper_report import Picture, Report, ResultTable, Rows
-from adfs.study.paper.study_context import StudyContext
+from adfs.study.paper.study_context import Picture, Report, ResultTable, Rows, StudyContext
 from adfs.study.plots.paper_plots import draw_constants
 from adfs.theory.parameters import Parameters
 
@@ -147,7 +146,6 @@ def constants(
 
 
 def reproduce(context: StudyContext) -> Report:
-    """Measure, then judge."""
     graphs = QUICK_GRAPHS if context.quick else GRAPHS
     m, events, n_seeds = (100, 50, 2) if context.quick else (1000, 200, 5)
     laws: list[tuple[str, float | None, tuple[float, ...]]]
@@ -168,10 +166,14 @@ def reproduce(context: StudyContext) -> Report:
         "Rendezvous is the theorem's clock, nonblocking the experiments'.",
     ]
     claims = [*main_claims(main), _growth_claim(main, graphs[FAMILY]), _crowded_claim(crowded)]
+    half = [case for case in main if case.rule == "0.5"]
+    odds = [case._replace(p_comm=case.p_comm / (1.0 - case.p_comm)) for case in crowded]
+    inside, outside = _by_graph(half, "tau"), _by_graph(odds, "p_comm")
+    draw = partial(draw_constants, inside, outside, BOUND, TINY_TAU)
+    pictures = [Picture("theorem-2", (11.0, 4.6), draw)] if found else []
     return Report(
         "theorem-2", "the constant of Theorem 2, beside its bound 24", setting, claims,
-        _tables(main, crowded), _remarks(main), [_picture(main, crowded)] if found else [],
-        context.quick, context.interrupted,
+        _tables(main, crowded), _remarks(main), pictures, context.quick, context.interrupted,
     )  # fmt: skip
 
 
@@ -303,11 +305,3 @@ def _tables(main: list[WaitingCase], crowded: list[WaitingCase]) -> list[ResultT
         for case in [*main, *crowded]
     ]
     return [*tables, ResultTable("cases", "Every case.", headers, rows, shown=False)]
-
-
-def _picture(main: list[WaitingCase], crowded: list[WaitingCase]) -> Picture:
-    half = [case for case in main if case.rule == "0.5"]
-    odds = [case._replace(p_comm=case.p_comm / (1.0 - case.p_comm)) for case in crowded]
-    inside, outside = _by_graph(half, "tau"), _by_graph(odds, "p_comm")
-    draw = partial(draw_constants, inside, outside, BOUND, TINY_TAU)
-    return Picture("theorem-2", (11.0, 4.6), draw)

@@ -1,29 +1,14 @@
 """How fast one run or several algorithms converge; medians over seeds, with bands of quantiles."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from adfs.checks import choice
 from adfs.engine.trace import Trace
 from adfs.problem.certificate import relative
-from adfs.study.plots.style import BLUE, GREY, INK, VERMILION, line_styles, new_axes, one_unit, tidy
+from adfs.study.comparison import AXES, Comparison
+from adfs.study.plots import style as colours
+from adfs.study.plots.style import GREY, INK, Axes, line_styles, new_axes, one_unit, tidy
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-    from adfs.study.comparison import Comparison
-
-AXES = {
-    "idealized_time": "idealized time, in units of one proximal step",
-    "iteration": "iterations",
-    "passes": "passes over the data",
-    "n_comm": "messages",
-    "bytes": "bytes sent",
-    "wall_time": "wall time of this machine, in seconds",
-}
 MARKS = 12  # per line
 
 
@@ -86,8 +71,8 @@ def draw_convergence(
         bound = gap[0] * np.exp(np.log1p(-rho) * columns["iteration"])
         ax.plot(time, bound, color=INK, linewidth=1.2, dashes=(5, 3), label=r"theory, $(1-\rho)^t$")
     for values, color, label in (
-        (gap, BLUE, "duality gap (certified)"),
-        (columns["suboptimality"], VERMILION, "suboptimality, mean over nodes"),
+        (gap, colours.BLUE, "duality gap (certified)"),
+        (columns["suboptimality"], colours.VERMILION, "suboptimality, mean over nodes"),
     ):
         shown = values > 0  # a logarithmic scale shows no zeros; unknown values are NaN
         if shown.any():

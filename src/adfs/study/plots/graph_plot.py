@@ -1,9 +1,6 @@
 """A communication graph as a figure, positions of its nodes, and what they do in a schedule."""
 
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,11 +12,8 @@ from adfs.schedule.clock import Clock
 from adfs.schedule.delays import Delays
 from adfs.schedule.schedule import Schedule
 from adfs.schedule.timeline import intervals
-from adfs.study.plots.style import BLUE, GREY, new_axes
+from adfs.study.plots.style import BLUE, GREY, Axes, new_axes
 from adfs.study.plots.timeline_plot import draw_timeline
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 Points = NDArray[np.float64]
 
@@ -106,7 +100,6 @@ def _projected_cube(n: int, dimensions: int) -> Points:
 
 
 def _springs(topology: Topology) -> Points:
-    """Springs that start from a circle."""
     n = topology.n_nodes
     start = _circle(n)
     if n < 3 or n > SPRINGS_UP_TO:

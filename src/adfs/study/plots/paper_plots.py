@@ -1,17 +1,10 @@
 """Figures of the paper's results: rates, scaling, stragglers and the constant of Theorem 2."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from adfs.study.plots.style import GREY, HUES, INK, horizontal_line, line_styles, tidy
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+from adfs.study.plots.style import GREY, HUES, INK, Axes, Figure, horizontal_line, line_styles, tidy
 
 Points = Sequence[tuple[float, float]]
 MARKERS = "osD^vP*X"

@@ -1,15 +1,15 @@
 """Colours, line styles and frames that all figures share."""
 
-from __future__ import annotations
-
 import io
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.axes import Axes as Axes
+    from matplotlib.figure import Figure as Figure
+else:  # matplotlib is optional, and imported when something is drawn
+    Axes = Figure = object
 
 # From the palette of Okabe and Ito: different for colour-blind readers and on a grey printer.
 BLUE, AMBER, GREY, INK = "#0072B2", "#F3C25B", "#A9AFB5", "#2B2F36"
@@ -17,6 +17,7 @@ VERMILION, GREEN, PINK, ORANGE, SKY = "#D55E00", "#009E73", "#CC79A7", "#E69F00"
 BROWN = "#8C6D31"
 HATCHED = {"facecolor": "#F6F7F8", "edgecolor": GREY, "hatch": "////"}
 HUES = (BLUE, ORANGE, VERMILION, PINK, GREEN, SKY, INK, BROWN)  # --c0 to --c7 in report.css
+KINDS = ("png", "pdf")  # formats of a figure's files
 HALF = 0.29  # of the height of a box in a timeline, where lines are 1 apart
 
 
@@ -35,8 +36,10 @@ class LineStyle(NamedTuple):
 
     def options(self) -> dict[str, Any]:
         """Keyword arguments of ``ax.plot``."""
+        label = self.name.replace("$", r"\$")  # or it would be typeset as mathematics
+        hidden = label.startswith("_")  # from a legend
         return {
-            "label": escape_label(self.name), "color": self.color, "marker": self.marker,
+            "label": f" {label}" if hidden else label, "color": self.color, "marker": self.marker,
             "markerfacecolor": "white" if self.hollow else self.color,
             "linewidth": self.width, "linestyle": (0, self.dash) if self.dash else "-",
         }  # fmt: skip
@@ -92,8 +95,10 @@ def new_axes(width: float, height: float) -> Axes:
     return plt.subplots(figsize=(width, height), layout="constrained")[1]
 
 
-def figure_images(size: tuple[float, float], draw: Callable[[Figure], object]) -> dict[str, bytes]:
-    """A figure, ``size`` in inches, as PNG and as PDF; empty where matplotlib is not installed."""
+def figure_images(
+    size: tuple[float, float], draw: Callable[[Figure], object], kinds: Sequence[str] = KINDS
+) -> dict[str, bytes]:
+    """A figure, ``size`` in inches, in each format; empty where matplotlib is not installed."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
@@ -101,17 +106,11 @@ def figure_images(size: tuple[float, float], draw: Callable[[Figure], object]) -
     figure = Figure(figsize=size, layout="constrained")
     draw(figure)
     images = {}
-    for kind in ("png", "pdf"):
+    for kind in kinds:
         buffer = io.BytesIO()
         figure.savefig(buffer, format=kind, dpi=150)
         images[kind] = buffer.getvalue()
     return images
-
-
-def escape_label(text: str) -> str:
-    """Text that matplotlib neither typesets as mathematics nor hides from the legend."""
-    escaped = text.replace("$", r"\$")
-    return f" {escaped}" if escaped.startswith("_") else escaped
 
 
 def tidy(ax: Axes, grid: str = "", legend: str = "", left: bool = True) -> None:

@@ -10,15 +10,14 @@ import numpy as np
 from adfs.engine.trace import COLUMNS, Trace, Value
 from adfs.problem.certificate import relative
 from adfs.storage import json_value
-from adfs.study.numbers import count, number
-from adfs.study.plots.comparison_plot import AXES
+from adfs.study.comparison import AXES
+from adfs.study.numbers import number
 from adfs.study.plots.style import HUES, line_styles
-from adfs.study.report.render import Table, visible
+from adfs.study.report.render import thinned, visible
 
 Columns = Mapping[str, Sequence[Value]]
 
 ROWS = 20_000  # of all traces of a page together
-ROWS_SHOWN = 40  # of a table below the chart
 X_AXES = {**AXES, "n_prox": "proximal steps", "n_grad": "sample gradients"}
 Y_AXES = {
     "relative_gap": "relative duality gap, gap / |F|",
@@ -52,17 +51,10 @@ class PageCurve:
             ]
         return PageCurve("proven slope, (1 − ρ)ᵗ", columns, self.seed, theory=True)
 
-    def numbers(self) -> tuple[str, Table]:
-        """How many evaluations are shown, and the table of their numbers."""
+    def known_columns(self) -> list[str]:
+        """Names of the columns of a trace that have values here, with the gap as relative."""
         names = ["relative_gap" if name == "duality_gap" else name for name in COLUMNS]
-        shown = [name for name in names if any(self.columns[name])]
-        length = len(self.columns["iteration"])
-        keep = thinned(length, ROWS_SHOWN)
-        rows = [[number(self.columns[name][k], 6) for name in shown] for k in keep]
-        part = f"{len(rows)} of " if len(rows) < length else ""
-        headers = [name.replace("_", " ") for name in shown]
-        title = f"The numbers: {part}{count(length, 'evaluation')}"
-        return title, ("One row per evaluation", headers, rows)
+        return [name for name in names if any(self.columns[name])]
 
 
 def page_curve(label: str, seed: int, trace: Trace, n_samples: int, most: int = ROWS) -> PageCurve:
@@ -76,19 +68,6 @@ def page_curve(label: str, seed: int, trace: Trace, n_samples: int, most: int = 
     work = zip(found["n_prox"], found["n_grad"], strict=True)
     found["passes"] = [((a or 0) + (b or 0)) / n_samples for a, b in work]
     return PageCurve(label, found, seed)
-
-
-def thinned(length: int, most: int) -> list[int]:
-    """At most that many indices below ``length``, evenly; the first and the last always.
-
-    Examples
-    --------
-    >>> thinned(4, 10), thinned(9, 3)
-    ([0, 1, 2, 3], [0, 4, 8])
-    """
-    if length <= most:
-        return list(range(length))
-    return sorted({int(k) for k in np.rint(np.linspace(0, length - 1, max(2, most)))})
 
 
 def make_chart(
@@ -166,7 +145,6 @@ def draw_chart(
     low, high = low - margin, high + margin
 
     def place(a: Any, b: Any) -> tuple[Any, Any]:
-        """Pixels of positions on the axes."""
         down = (b - low) / (high - low) * (BOTTOM - TOP)
         return LEFT + a / end * (RIGHT - LEFT), BOTTOM - down
 

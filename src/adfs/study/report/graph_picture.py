@@ -7,47 +7,31 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from adfs.graphs.topology import Topology
-from adfs.study.numbers import count
 from adfs.study.plots.graph_plot import family_of, positions
 from adfs.theory.description import BindingPlace
 
 Points = NDArray[np.float64]
 
 MOST_NODES, MOST_EDGES = 1_000, 6_000  # drawn; a larger picture would be a blot, and large
-MANY_EDGES = 400  # drawn with thin lines
 WIDTH, MARGIN = 420.0, 22.0
 LARGEST, SMALLEST = 13.0, 1.6  # radius of a node
-LABELLED = 8.5  # radius from which a number fits inside
 BEND = 0.1  # of the length of an edge that would cover others
 
 
 def draw_graph(topology: Topology, binding: BindingPlace | None = None) -> dict[str, Any]:
     """What the template ``graph`` draws, in pixels; ``nodes`` is empty for too large a graph.
 
-    ``edges`` is one SVG path for all edges. Marked is what limits the rate: ``binding_edge`` holds
-    the two ends of an edge, ``binding_node`` the number of the node whose samples do.
+    ``edges`` is one SVG path for all edges; ``binding``, which limits the rate, is marked.
     """
-    name = topology.name
-    about = f"{count(topology.n_nodes, 'node')} and {count(topology.n_edges, 'edge')}"
+    about = {"topology": topology, "binding": binding}
     if topology.n_nodes > MOST_NODES or topology.n_edges > MOST_EDGES:
-        return {"caption": f"{name} has {about}: too many to be drawn.", "nodes": []}
+        return {**about, "nodes": []}
     points = _scaled(positions(topology))
-    edge = node = None
-    limit = ""
-    if binding is not None and binding.kind == "edge":
-        k, l = topology.edges[binding.number].tolist()
-        edge = points[[k, l]].tolist()
-        limit = f"; the edge between nodes {k} and {l}, marked, limits the rate"
-    elif binding is not None:
-        node = binding.number
-        limit = f"; the samples of node {node}, marked, limit the rate"
-    radius = _radius(points)
-    return {
-        "name": name, "caption": f"The graph {name}: {about}{limit}.", "nodes": points.tolist(),
-        "radius": radius, "has_numbers": radius >= LABELLED,
-        "height": float(points[:, 1].max()) + MARGIN, "edges": _edge_path(topology, points),
-        "thin": topology.n_edges > MANY_EDGES, "binding_edge": edge, "binding_node": node,
-    }  # fmt: skip
+    # The nearest neighbour of a single node is infinitely far away.
+    nearest = np.minimum(WIDTH, cKDTree(points).query(points, k=2)[0][:, 1])
+    radius = float(np.clip(0.3 * np.quantile(nearest, 0.1), SMALLEST, LARGEST))
+    height, path = float(points[:, 1].max()) + MARGIN, _edge_path(topology, points)
+    return {**about, "nodes": points.tolist(), "radius": radius, "height": height, "edges": path}
 
 
 def _scaled(points: Points) -> Points:
@@ -59,14 +43,6 @@ def _scaled(points: Points) -> Points:
     scale = inside / float(size.max())
     shift = MARGIN + np.array([(inside - size[0] * scale) / 2.0, 0.0])
     return np.asarray((points - low) * scale + shift)
-
-
-def _radius(points: Points) -> float:
-    """As large as the distances between nodes allow."""
-    if len(points) < 2:
-        return LARGEST
-    nearest = cKDTree(points).query(points, k=2)[0][:, 1]
-    return float(np.clip(0.3 * np.quantile(nearest, 0.1), SMALLEST, LARGEST))
 
 
 def _edge_path(topology: Topology, points: Points) -> str:

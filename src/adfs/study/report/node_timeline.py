@@ -9,15 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adfs.algorithms.base import Source
-from adfs.engine.execution import KINDS, Execution
+from adfs.engine.execution import Execution
 from adfs.schedule.clock import Clock, PairClock
 from adfs.schedule.rounds import RoundClock
 from adfs.schedule.timeline import COMMUNICATE, COMPUTE, INTERVAL, WAIT, idle, intervals
 from adfs.schedule.timeline import KINDS as NODE_KINDS
-from adfs.study.numbers import UNKNOWN, count, number, percent, seconds
-from adfs.study.plots.rank_plot import column_shares, name_of, time_share, used_kinds
+from adfs.study.numbers import number, seconds
+from adfs.study.plots.timeline_plot import column_shares, used_kinds
 from adfs.study.report.convergence_chart import ticks
-from adfs.study.report.render import Table
 
 EVENTS = 20_000  # events of a pairwise method over which shares are taken
 STEPS = 300  # rounds, or events that are computed one by one
@@ -27,7 +26,6 @@ MOST_LINES = 24  # nodes or ranks drawn
 MOST_ROWS = 16  # of a table; with more, it has the mean and the extremes
 COLUMNS = 300  # of the line of a rank
 NODE_WORDS = dict(zip(NODE_KINDS, ("computing", "communicating", "waiting"), strict=True))
-Vector = NDArray[np.float64]
 Intervals = NDArray[np.void]
 
 
@@ -76,15 +74,16 @@ class Activity:
         return rows, end
 
     def picture(self, name: str = "") -> dict[str, Any]:
-        """The first events, one line per node."""
         window, end = self.window()
         window = window[window["end"] > window["start"]]
         n = min(self.n_nodes, MOST_LINES)
-        lines = []
+        scale, lines = (WIDTH - LEFT) / end, []
         for node in range(n):
-            own = window[window["node"] == node]
-            kinds = ((kind, own[own["kind"] == code]) for code, kind in enumerate(NODE_KINDS))
-            areas = {kind: _spans(rows, (WIDTH - LEFT) / end) for kind, rows in kinds if len(rows)}
+            own, areas = window[window["node"] == node], {}
+            for code in np.unique(own["kind"]):
+                rows = own[own["kind"] == code]
+                width = np.maximum(0.4, (rows["end"] - rows["start"]) * scale)
+                areas[NODE_KINDS[code]] = _boxes(LEFT + rows["start"] * scale, width, 0.0, 1.0)
             lines.append((f"node {node}", areas))
         part = f" Nodes 0 to {n - 1} of {self.n_nodes:,}." if n < self.n_nodes else ""
         caption = (
@@ -93,24 +92,18 @@ class Activity:
         )
         return _picture(lines, NODE_WORDS, end, caption)
 
-    def share_table(self) -> Table:
-        """Shares of time, one row per node; of many nodes the mean and the extremes."""
+    def named_shares(self) -> dict[str, Any]:
+        """Shares of time, one entry per node; of many nodes the mean and the extremes."""
         shares = self.shares
-        rows: list[tuple[str, Any]] = [(f"node {k}", row) for k, row in enumerate(shares)]
-        if len(rows) > MOST_ROWS:
-            mean = {name: float(np.mean(shares[name])) for name in shares.dtype.names or ()}
-            least, most = np.argmin(shares["idle_share"]), np.argmax(shares["idle_share"])
-            rows = [
-                (f"mean of {len(shares):,}", mean),
-                (f"least idle: node {least}", shares[least]),
-                (f"most idle: node {most}", shares[most]),
-            ]
-        columns = (*NODE_KINDS, "idle_share")
-        return (
-            f"How the nodes spend their time, over the first {count(self.n_events, self.unit)}",
-            ("", *NODE_WORDS.values(), "idle"),
-            [(name, *(percent(float(row[kind])) for kind in columns)) for name, row in rows],
-        )
+        if len(shares) <= MOST_ROWS:
+            return {f"node {k}": row for k, row in enumerate(shares)}
+        kinds, idle_share = (*NODE_KINDS, "idle_share"), shares["idle_share"]
+        least, most = np.argmin(idle_share), np.argmax(idle_share)
+        return {
+            f"mean of {len(shares):,}": {kind: shares[kind].mean() for kind in kinds},
+            f"least idle: node {least}": shares[least],
+            f"most idle: node {most}": shares[most],
+        }
 
 
 def activity_of(source: Source, clock: Any, parameters: Any, n_events: int) -> Activity | None:
@@ -122,14 +115,9 @@ def activity_of(source: Source, clock: Any, parameters: Any, n_events: int) -> A
         return _rounds(source, clock, n_events)
     if isinstance(clock, PairClock):
         return _pairs(source, clock, n_events) if clock.delays.law == "constant" else None
-    if isinstance(clock, Clock):
-        p_comm = float(np.sum(getattr(parameters, "p_edge", 0.0)))
-        return _pairwise(source, clock, n_events, p_comm)
-    return None
-
-
-def _pairwise(source: Source, clock: Clock, n_events: int, p_comm: float) -> Activity:
-    n = clock.n_nodes
+    if not isinstance(clock, Clock):
+        return None
+    n, p_comm = clock.n_nodes, float(np.sum(getattr(parameters, "p_edge", 0.0)))
     # Enough events for a few communications of each node, unless these are very rare.
     per_node = min(40.0, max(12.0, 4.0 / p_comm)) if p_comm > 0.0 else 12.0
     shown = min(3_000, int(per_node * n))
@@ -193,14 +181,8 @@ def _picture(
 def _boxes(x: NDArray[Any], width: Any, base: Any, top: Any) -> str:
     """Boxes as one path; ``base`` and ``top`` are shares of the height of a line."""
     parts = np.broadcast_arrays(x, width, BOX * (1.0 - base), BOX * (1.0 - top))
-    return "".join(
-        f"M{a:.1f} {b:.1f}V{c:.1f}h{w:.2f}V{b:.1f}z" for a, w, b, c in zip(*parts, strict=True)
-    )
-
-
-def _spans(rows: Intervals, scale: float) -> str:
-    width = np.maximum(0.4, (rows["end"] - rows["start"]) * scale)
-    return _boxes(LEFT + rows["start"] * scale, width, 0.0, 1.0)
+    boxes = zip(*parts, strict=True)
+    return "".join(f"M{a:.1f} {b:.1f}V{c:.1f}h{w:.2f}V{b:.1f}z" for a, w, b, c in boxes)
 
 
 def draw_ranks(ranks: Sequence[Execution]) -> dict[str, Any] | None:
@@ -212,39 +194,20 @@ def draw_ranks(ranks: Sequence[Execution]) -> dict[str, Any] | None:
     end = max((span[2] for each in shown for span in each.spans), default=0.0)
     if end <= 0.0:
         return None
-    edges = np.linspace(0.0, end, COLUMNS + 1)
-    lines = [(f"rank {each.rank}", _areas(column_shares(each.spans, edges))) for each in shown]
+    edges, step, lines = np.linspace(0.0, end, COLUMNS + 1), (WIDTH - LEFT) / COLUMNS, []
+    for each in shown:
+        base, areas = np.zeros(COLUMNS), {}
+        for kind, share in column_shares(each.spans, edges).items():
+            top, drawn = base + share, np.flatnonzero(share > 0.002)
+            if len(drawn):
+                areas[kind] = _boxes(LEFT + step * drawn, step, base[drawn], top[drawn])
+            base = top
+        lines.append((f"rank {each.rank}", areas))
     whole = max(sum(each.seconds.values()) for each in shown)
     part = f", the first {seconds(end)} of {seconds(whole)}" if end < 0.95 * whole else ""
     rest = f" Ranks 0 to {len(shown) - 1} of {len(ranks)}." if len(shown) < len(ranks) else ""
     caption = f"What each rank did, measured: seconds in the loop{part}.{rest}"
     return _picture(lines, {kind: kind for kind in used_kinds(ranks)}, end, caption)
-
-
-def _areas(shares: Mapping[str, Vector]) -> dict[str, str]:
-    """One path per kind; in every column, one kind begins where the last one ends."""
-    step = (WIDTH - LEFT) / COLUMNS
-    base = np.zeros(COLUMNS)
-    found = {}
-    for kind in KINDS:
-        top = base + shares[kind]
-        shown = np.flatnonzero(shares[kind] > 0.002)
-        if len(shown):
-            found[kind] = _boxes(LEFT + step * shown, step, base[shown], top[shown])
-        base = top
-    return found
-
-
-def rank_shares(ranks: Sequence[Execution]) -> Table:
-    """How the ranks spent their time, measured."""
-    used, rows = used_kinds(ranks), []
-    for each in ranks[:MOST_LINES]:
-        cells = [percent(time_share(each, kind)) for kind in used]
-        memory = f"{number(each.peak_memory / 1e6, 3)} MB" if each.peak_memory else UNKNOWN
-        rows.append((name_of(each), seconds(sum(each.seconds.values())), *cells, memory))
-    cut = count(ranks[0].cut_edges, "edge")
-    caption = f"How the ranks spent their time, measured; {cut} between ranks"
-    return caption, ("", "in the loop", *used, "peak memory"), rows
 
 
 def waiting_share(ranks: Sequence[Execution]) -> float:

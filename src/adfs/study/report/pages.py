@@ -1,7 +1,14 @@
-"""`train_page`, the report of one run, and `compare_page`, that of several algorithms."""
+"""`train_page`, the report of one run, and `compare_page`, that of several algorithms.
 
+Both show theory beside measurement: rates are fitted to traces.
+"""
+
+import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from statistics import median
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from adfs.algorithms.base import MethodSetting, Source, get_algorithm
 from adfs.engine.execution import Execution
@@ -12,10 +19,10 @@ from adfs.schedule.delays import Delays
 from adfs.schedule.poisson import PoissonSource
 from adfs.schedule.sampling_law import Drawer
 from adfs.solver import Result
-from adfs.study.comparison import Comparison
-from adfs.study.plots.comparison_plot import AXES
-from adfs.study.report import node_timeline, rates
-from adfs.study.report.convergence_chart import ROWS, make_chart, page_curve
+from adfs.study.comparison import AXES, Comparison
+from adfs.study.plots.timeline_plot import used_kinds
+from adfs.study.report import node_timeline
+from adfs.study.report.convergence_chart import ROWS, Columns, PageCurve, make_chart, page_curve
 from adfs.study.report.graph_picture import draw_graph
 from adfs.study.report.node_timeline import Activity, activity_of
 from adfs.study.report.render import render
@@ -25,6 +32,7 @@ LONGEST_SETUP = 3.0  # seconds of set-up that a page may spend again, for a time
 MOST_SEEDS = 10  # drawn per algorithm
 FEWEST = 100  # rows of a trace, however many runs a page has
 CHEAP = 2e9  # multiplications for a condition number that the run did not need: about a second
+FLOOR = 1e-14  # relative errors below it are rounding
 LARGEST_GRAPH = 3_000  # nodes for which eigenvalues and diameter are computed for a page
 
 
@@ -77,10 +85,7 @@ def train_page(
     curves = [page_curve(result.algorithm, result.seed, result.trace, n_samples, ROWS // 10)]
     if result.proven_rate is not None:
         curves.append(curves[0].proven(result.proven_rate))
-    idle = None
-    if activity is not None and ranks:
-        idle = (activity.mean_idle, node_timeline.waiting_share(ranks))
-    fit = rates.fit(curves[0].columns, "relative_gap")
+    fitted = fit(curves[0].columns, "relative_gap")
     binding = getattr(result.parameters, "binding_place", None)
     return render(
         "train.html",
@@ -90,12 +95,14 @@ def train_page(
         measures=[(name, value, "") for name, value in (measures or {}).items()],
         chart=make_chart(curves, "iteration", "relative_gap", tol, length),
         curve=curves[0],
-        fit=fit,
-        rates=rates.rates_of_run(result, curves[0].columns, fit, idle),
+        fit=fitted,
+        rates=rates_of_run(result, curves[0].columns, fitted),
+        waiting_share=node_timeline.waiting_share(ranks),
         activity=activity,
         ranks=ranks,
         rank_timeline=node_timeline.draw_ranks(ranks),
-        rank_shares=node_timeline.rank_shares(ranks) if ranks else None,
+        rank_kinds=used_kinds(ranks),
+        most_ranks=node_timeline.MOST_LINES,
         **_both_pages(problem, data, command, binding),
     )
 
@@ -197,12 +204,10 @@ def compare_page(
     activities, parameters = {}, {}
     for label, runs in labels.items():
         run = runs[:MOST_SEEDS][-1]
-        n_events = max(int(each.trace.last()["iteration"] or 0) for each in runs)
+        events = max(int(each.trace.last()["iteration"] or 0) for each in runs)
         setting = MethodSetting(run.rule, *model, delays, run.seed)
         # The comparison keeps only the text of the parameters.
-        chosen, activities[label] = _again(
-            problem, run.algorithm, setting, run.setup_time, n_events
-        )
+        chosen, activities[label] = _again(problem, run.algorithm, setting, run.setup_time, events)
         parameters[label] = (run.parameters if chosen is None else chosen), run.rule
     return render(
         "compare.html",
@@ -212,8 +217,77 @@ def compare_page(
         chart=chart,
         most_seeds=MOST_SEEDS if len(shown) < len(comparison.records) else 0,
         curves=curves,
-        rates=rates.rates_of_contenders(comparison, curves, activities),
+        rates={label: median_rate(curves, label) for label in labels},
         activities=activities,
         parameters=parameters,
         **_both_pages(problem, data, command),
     )
+
+
+class Fit(NamedTuple):
+    """How fast an error fell.
+
+    ``rate`` is per iteration, ``time`` the idealized time for a factor e, ``power`` the slope of
+    log error against log iteration.
+    """
+
+    rate: float
+    time: float
+    power: float
+    n_rows: int
+
+
+def fit(columns: Columns, error: str) -> Fit | None:
+    """Least squares through the second half of the evaluations; None if fewer than two count.
+
+    The first half is left out because it shows the constants in front of a rate; with fewer than
+    six evaluations all are used.
+
+    Examples
+    --------
+    >>> t = [0, 100, 200, 300]
+    >>> gaps = [math.exp(-0.01 * k) for k in t]
+    >>> found = fit({"iteration": t, "idealized_time": t, "gap": gaps}, "gap")
+    >>> round(found.rate, 6), round(found.time, 6)
+    (0.00995, 100.0)
+    """
+    names = ("iteration", "idealized_time", error)
+    t, s, errors = (np.array(columns[name], dtype=float) for name in names)
+    used = np.flatnonzero(np.isfinite(errors) & (errors > FLOOR))
+    used = used[len(used) // 2 :] if len(used) >= 6 else used
+    if len(used) < 2 or t[used[-1]] <= t[used[0]]:
+        return None
+    t, s, log_error = t[used], s[used], np.log(errors[used])
+    rate = -math.expm1(np.polyfit(t - t[0], log_error, 1)[0])
+    per_time = float(np.polyfit(s - s[0], log_error, 1)[0]) if s[-1] > s[0] else 0.0
+    later = t > 0
+    power = math.nan
+    if np.count_nonzero(later) >= 2:
+        power = float(np.polyfit(np.log(t[later]), log_error[later], 1)[0])
+    return Fit(rate, -1.0 / per_time if per_time < 0.0 else math.inf, power, len(used))
+
+
+def rates_of_run(
+    result: Result, columns: Columns, fitted: Fit | None
+) -> list[tuple[str, float, float | None]]:
+    """What theory says about one run: its name, by theory, and as measured where that is known."""
+    rate, time, power = (None, None, None) if fitted is None else fitted[:3]
+    chosen, events = result.parameters, float(columns["iteration"][-1] or 0)
+    share = float(columns["n_comm"][-1] or 0) / 2.0 / events if events else None  # two messages
+    p_comm = getattr(chosen, "p_comm", None) if events else None
+    time_per_efold = getattr(chosen, "time_per_efold", None)
+    compared = (
+        ("contraction per iteration: ρ in (1 − ρ)^t", result.proven_rate, rate),
+        ("exponent of the gap, in t^k", getattr(chosen, "gap_exponent", None), power),
+        ("idealized time for a factor e of the error", time_per_efold, time),
+        ("share of communications among events", p_comm, share),
+    )
+    return [(name, by, found) for name, by, found in compared if by and math.isfinite(by)]
+
+
+def median_rate(curves: Sequence[PageCurve], label: str) -> tuple[float | None, float | None]:
+    """Rate and time for a factor e, medians over the curves of a label."""
+    found = (fit(each.columns, "suboptimality") for each in curves if each.label == label)
+    if not (fits := [each for each in found if each is not None]):
+        return None, None
+    return median(each.rate for each in fits), median(each.time for each in fits)

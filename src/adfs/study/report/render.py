@@ -14,14 +14,13 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
+import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 import adfs
 from adfs.study import numbers
-
-# Caption, headers and rows; the first cell of a row is its name.
-Table = tuple[str, Sequence[str], Sequence[Sequence[object]]]
+from adfs.study.plots.timeline_plot import name_of, time_share
 
 LONGEST_UNBROKEN = 18  # characters of a cell that is never broken into lines
 # Numbers, and the words that can replace one in a column of numbers.
@@ -36,6 +35,19 @@ def column_classes(rows: Sequence[Sequence[object]]) -> list[str | None]:
         else "short" if max(map(len, cells)) <= LONGEST_UNBROKEN else None
         for cells in columns
     ]  # fmt: skip
+
+
+def thinned(length: int, most: int) -> list[int]:
+    """At most that many indices below ``length``, evenly; the first and the last always.
+
+    Examples
+    --------
+    >>> thinned(4, 10), thinned(9, 3)
+    ([0, 1, 2, 3], [0, 4, 8])
+    """
+    if length <= most:
+        return list(range(length))
+    return sorted({int(k) for k in np.rint(np.linspace(0, length - 1, max(2, most)))})
 
 
 def visible(text: str) -> str:
@@ -82,14 +94,13 @@ def _digest(text: str) -> str:
 
 @cache
 def environment() -> Environment:
-    """The templates, with autoescape."""
     found = Environment(
         loader=PackageLoader("adfs.study.report"), autoescape=True, undefined=StrictUndefined,
         trim_blocks=True, lstrip_blocks=True, finalize=_finalize, extensions=["jinja2.ext.do"],
     )  # fmt: skip
     for function in (
         numbers.count, numbers.number, numbers.number_range, numbers.percent, numbers.seconds,
-        column_classes, formula,
+        column_classes, formula, name_of, thinned, time_share,
     ):  # fmt: skip
         found.filters[function.__name__] = function
     found.filters["digest"] = _digest
