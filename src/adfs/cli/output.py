@@ -7,6 +7,7 @@ import os
 import shutil
 import sys
 import textwrap
+import threading
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -16,6 +17,7 @@ from adfs.storage import json_value
 from adfs.study.text_tables import aligned
 
 USUAL = 80  # columns
+SLOW = 2.0  # seconds
 NARROWEST = 24  # columns below which breaking lines gains nothing
 STYLES = {"bold": "1", "good": "32", "warning": "33", "bad": "1;31"}
 
@@ -119,6 +121,19 @@ def note(message: str) -> None:
     if sys.stderr is not None:
         with contextlib.suppress(OSError, ValueError):
             print(_encodable(message, sys.stderr), file=sys.stderr, flush=True)
+
+
+@contextlib.contextmanager
+def note_if_slow(message: str, wanted: bool) -> Iterator[None]:
+    """A note about what goes on, if it takes more than two seconds."""
+    timer = threading.Timer(SLOW, note, (message,))
+    timer.daemon = True
+    if wanted:
+        timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 @contextlib.contextmanager

@@ -40,13 +40,14 @@ def build_problem(args: argparse.Namespace, world: Communicator | None = None) -
         getattr(args, "mapping", "contiguous"),
     )  # fmt: skip
     sigma = attempt(peers, lambda: read_sigma(args, topology.n_nodes))
+    quiet = getattr(args, "quiet", False)
     if NODE not in args.data:
-        quiet = getattr(args, "quiet", False)
         attempt(peers, lambda: fetch(args.data, quiet) if peers.rank == 0 else None)
-    data = load_share(
-        peers, args.data, rank_of, args.loss, args.partition or "even", args.seed, args.m,
-        args.n_features,
-    )  # fmt: skip
+    with output.note_if_slow(f"reading {args.data}", peers.rank == 0 and not quiet):
+        data = load_share(
+            peers, args.data, rank_of, args.loss, args.partition or "even", args.seed, args.m,
+            args.n_features,
+        )  # fmt: skip
     shards = data.shards
     if args.intercept:
         shards = [shard._replace(X=with_constant(shard.X)) for shard in shards]

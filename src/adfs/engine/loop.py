@@ -30,6 +30,9 @@ from adfs.problem.finite_sum import Problem
 NUMBERS_PER_BEAT = 1 << 22  # read and written by a rank between two heartbeats
 NUMBERS_BESIDE = 64  # what an event costs beside its vectors
 MOST_EVENTS = 1 << 16
+SECONDS_BETWEEN_LOOKS = 0.25  # of a watcher
+STALE = 2.0  # seconds after which a watcher sees a new gap
+RARELY = 50.0  # and as many times as long as the last evaluation took
 
 Outcome = tuple[Spent, Evaluation]
 
@@ -110,6 +113,7 @@ class Loop:
         self.network, self.peers = self.problem.network, self.problem.network.peers
         self.heartbeat = Heartbeat(self.problem, self.method)
         self.spans = Spans(self.keep_spans, self.network.clock)
+        self._next_look = self._next_reading = 0.0
 
     @property
     def wall_time(self) -> float:
@@ -124,13 +128,15 @@ class Loop:
             if stopped or self.controller.is_last():
                 # Before an evaluation that an undisturbed or longer run would not make.
                 self._save()
+            started = time.perf_counter()
             pending = Poll(self.network.polls(self._outcome(self.wall_time)))
             with self.spans.of("reading"):
                 pending.done()
             if not stopped and self.stepper.overlaps:
                 self._run_to(self._ahead(), pending)
             with self.spans.of("reading"):
-                self.peers.wait(pending.done, lambda: "the other ranks' part of an evaluation")
+                self._wait(pending.done, "the other ranks' part of an evaluation")
+            self._evaluated(started)
             has_signal = functools.partial(self._has_signal, stopped)
             status = self.controller.decide(*pending.result, has_signal)
             if status is not None:
@@ -175,7 +181,7 @@ class Loop:
             limit = self.controller.stopping.time_limit
             late = limit is not None and position > 0 and self.wall_time >= limit
             with self.spans.of("waiting"):
-                self.peers.wait(heartbeat.arrived, lambda: "the other ranks' heartbeat")
+                self._wait(heartbeat.arrived, "the other ranks' heartbeat")
             saved = -1 if checkpointer is None else checkpointer.saved
             heartbeat.start(position, self.interrupts.received or 0, late, saved)
         if heartbeat.stops(position):
@@ -195,12 +201,49 @@ class Loop:
         def served() -> bool:
             with self.spans.of("computing"):
                 done = self.stepper.serve()
+            self._show()
             return done or (pending is not None and self._poll(pending))
 
         try:
             self.peers.wait(served, self.stepper.waits_for, self.stepper.progress)
         except ConnectionError as error:
             self.peers.fail(str(error))
+
+    def _wait(self, there: Callable[[], bool], what: str) -> None:
+        """Wait for other ranks, and show progress meanwhile."""
+
+        def ready() -> bool:
+            if not (found := there()):
+                self._show()
+            return found
+
+        self.peers.wait(ready, lambda: what)
+
+    def _show(self) -> None:
+        """Let the watcher, if any, see how far the run is.
+
+        In one process, where nobody else has to take part, it sees a new gap if the last one is
+        old: from an evaluation that decides nothing and is not recorded.
+        """
+        started = time.perf_counter()
+        if self.controller.watcher is None or started < self._next_look:
+            return
+        now: Outcome | tuple[Spent] = (Spent(self.stepper.position, 0.0, self.wall_time),)
+        is_stale = started >= self._next_reading and self.stepper.position < self.controller.goal
+        if is_stale and self.network.is_whole:
+            with self.spans.of("reading"):
+                now = self.network.run(self._outcome(self.wall_time))
+            self._evaluated(started)
+        self.controller.show(*now)
+        ended = time.perf_counter()
+        self._next_look = ended + SECONDS_BETWEEN_LOOKS
+        if self.since is not None:
+            self.since += ended - started
+
+    def _evaluated(self, started: float) -> None:
+        """Set when a watcher sees the next gap, after an evaluation that began then."""
+        now = time.perf_counter()
+        self._next_reading = now + max(STALE, RARELY * (now - started))
 
     def _poll(self, pending: Poll[Outcome]) -> bool:
         """Continue an evaluation; its seconds do not count as those of events."""

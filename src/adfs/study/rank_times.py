@@ -4,17 +4,17 @@
 ends at a relative duality gap, which ranks compute together.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from adfs.algorithms.base import MethodSetting
 from adfs.engine.interrupts import Interrupts
-from adfs.engine.run_controller import Progress
+from adfs.engine.progress import named
+from adfs.engine.run_controller import Callback
 from adfs.engine.stopping import Stopping
 from adfs.problem.finite_sum import Problem
 from adfs.solver import RunOptions
 from adfs.solver import run as solve
-from adfs.study.comparison_progress import RunProgress
 from adfs.study.contenders import Contender
 
 
@@ -54,7 +54,8 @@ def time_runs(
     stopping: Stopping,
     timeout: float,
     interrupts: Interrupts,
-    callback: Callable[[RunProgress], Any],
+    callback: Callback,
+    watcher: Callback | None = None,
 ) -> list[TimedRun]:
     """Run one after another; a signal ends the one in progress, and no other one starts.
 
@@ -64,11 +65,10 @@ def time_runs(
     for contender in contenders:
         if runs and runs[-1].status == "interrupted":
             break
-
-        def evaluated(progress: Progress, label: str = contender.label) -> None:
-            callback(RunProgress(**vars(progress), label=label, seed=setting.seed))
-
-        options = RunOptions(callbacks=(evaluated,), timeout=timeout, gather_thetas=False)
+        options = RunOptions(
+            callbacks=(callback,), timeout=timeout, gather_thetas=False,
+            watcher=named(watcher, contender.label, setting.seed),
+        )  # fmt: skip
         rule = setting._replace(rule=contender.rule)
         result = solve(problem, contender.algorithm, rule, stopping, options, interrupts)
         last = result.trace.last()
