@@ -91,8 +91,9 @@ def from_one_file():
 
 @case
 def watched():
-    """A line at every look; only rank 0 has any."""
-    progress.SECONDS_BETWEEN_LINES = loop.SECONDS_BETWEEN_LOOKS = 0.0
+    """A line at every look, and a new gap at every heartbeat; only rank 0 has a watcher."""
+    progress.SECONDS_BETWEEN_LINES = loop.SECONDS_BETWEEN_LOOKS = loop.STALE = loop.RARELY = 0.0
+    loop.NUMBERS_PER_BEAT = 1 << 12
     with contextlib.redirect_stderr(io.StringIO()) as shown:
         problem = problem_of(own_shards())
         found = {name: bits_of(solve(problem, name, progress=True), RANK) for name in METHODS}

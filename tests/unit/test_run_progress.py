@@ -123,7 +123,7 @@ def test_a_line_tells_events_rate_share_gap_and_time_left(clock, capsys):
     lines(at(440_000, 22.0, 1e-3, predicted=880_123))
     assert capsys.readouterr() == (
         "",
-        "11 s: 220,000 of 880,000 events (theory), 25 %, 0.02 M events/s, gap 1 (tol 1e-06), "
+        "11 s: 220,000 of 880,123 events (theory), 25 %, 0.02 M events/s, gap 1 (tol 1e-06), "
         "about 33 s left\n"
         "22 s: 440,000 of 880,000 events (measured), 50 %, 0.02 M events/s, gap 0.001 "
         "(tol 1e-06), about 22 s left\n",
@@ -294,7 +294,14 @@ def small_problem(loss="logistic"):
 
 
 def run_watched(monkeypatch, seconds, folder, looks, name="adfs", loss="logistic", **options):
-    """A run whose watcher looks at every check for signals, with a clock that stands still."""
+    """A run with a clock that stands still, whose watcher looks after each 30 positions."""
+
+    class FastHeartbeat(loop.Heartbeat):
+        def next_after(self, position):
+            self.interval = 30
+            return super().next_after(position)
+
+    monkeypatch.setattr(loop, "Heartbeat", FastHeartbeat)
     monkeypatch.setattr(time, "perf_counter", lambda: 0.0)
     monkeypatch.setattr(loop, "SECONDS_BETWEEN_LOOKS", 0.0)
     monkeypatch.setattr(loop, "STALE", seconds)
@@ -322,7 +329,8 @@ def test_a_watched_run_has_the_bits_of_one_that_is_not(monkeypatch, tmp_path, na
         found.append((result.status, result.thetas.tobytes(), result.duality_gap, trace, files))
     assert found[0] == found[1]
     n_readings = len({id(look.reading) for look in looks})
-    assert n_readings >= len(trace["iteration"])
+    # The first gap is asked for at the first heartbeat and seen at the next one.
+    assert n_readings >= len(trace["iteration"]) + (trace["iteration"][-1] > 60)
 
 
 def test_a_watcher_sees_events_and_gaps_between_evaluations(monkeypatch, tmp_path):
@@ -334,7 +342,7 @@ def test_a_watcher_sees_events_and_gaps_between_evaluations(monkeypatch, tmp_pat
         between = [look for look in looks if look.iteration not in evaluated]
         assert len({look.iteration for look in between}) > 5
         readings = {id(look.reading) for look in looks}
-        assert len(readings) == len(evaluated) + is_new * len(between)
+        assert (len(readings) > len(evaluated) + 5) is is_new
         efolds = math.log(looks[0].reading.relative_gap / 1e-8)
         assert looks[0].predicted == pytest.approx(efolds / result.rho)
 

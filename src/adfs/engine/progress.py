@@ -130,12 +130,13 @@ def seconds_left(elapsed: float, share: float) -> float:
 
 def events_done(progress: Progress, estimate: Estimate) -> str:
     """Events so far, and what share they are of how many, by which basis."""
+    done, total = (
+        f"{count / 1e6:,.2f} M" if count >= 1e6 else f"{count:,.0f}"
+        for count in (progress.iteration, estimate.total)
+    )
     if not estimate.total < math.inf:
-        return f"{progress.iteration:,} events"
-    total = float(f"{estimate.total:.2g}") if estimate.basis != "max_iter" else estimate.total
-    text = f"{total:,.0f}" if total < 1e8 else f"{total:.2g}"
-    percent = f"{100 * estimate.share:.0f} %"
-    return f"{progress.iteration:,} of {text} events ({estimate.basis}), {percent}"
+        return f"{done} events"
+    return f"{done} of {total} events ({estimate.basis}), {100 * estimate.share:.0f} %"
 
 
 def error_reached(progress: Progress) -> str:
@@ -175,6 +176,7 @@ def live_bars() -> Any:
     from rich.console import Console
     from rich.progress import BarColumn, ProgressColumn, TextColumn, TimeElapsedColumn
     from rich.progress import Progress as Bars
+    from rich.table import Column
     from rich.text import Text
 
     class Left(ProgressColumn):
@@ -183,7 +185,8 @@ def live_bars() -> Any:
 
     columns = (
         TextColumn("{task.description}", markup=False), BarColumn(bar_width=10),
-        TextColumn("{task.fields[text]}", markup=False), TimeElapsedColumn(), Left(),
+        TextColumn("{task.fields[text]}", markup=False), TimeElapsedColumn(),
+        Left(Column(no_wrap=True)),
     )  # fmt: skip
     redirected = getattr(sys.stdout, "isatty", bool)()  # else callbacks' prints leave their file
     return Bars(*columns, console=Console(stderr=True), transient=True, redirect_stdout=redirected)
