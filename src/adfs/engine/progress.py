@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from adfs.engine.run_controller import Callback, Progress
@@ -192,63 +192,52 @@ def live_bars() -> Any:
     return Bars(*columns, console=Console(stderr=True), transient=True, redirect_stdout=redirected)
 
 
-@dataclass
-class ActiveRun:
-    """A run in progress: its bar, when it started, and what it needs."""
-
-    bar: Any
-    started: float
-    remaining: Remaining = field(default_factory=Remaining)
-    estimate: Estimate = field(default_factory=Estimate)
-
-
 class RunBars:
     """Draws one bar per run in progress on `live_bars`, and one for all if ``n_runs`` is given."""
 
     def __init__(self, bars: Any, n_runs: int | None = None) -> None:
         self._bars, self._n_runs, self._n_done, self._n_reused = bars, n_runs, 0, 0
-        self._active: dict[Key, ActiveRun] = {}
+        self._active: dict[Key, tuple[Any, Remaining, Estimate]] = {}  # bar, and what is left
         self._lock, self._started = threading.Lock(), time.monotonic()
         name = "adfs" if n_runs is None else "runs"
         self._first = bars.add_task(name, total=n_runs, text="setting up", ends=math.inf)
 
     def __call__(self, progress: Progress) -> None:
         with self._lock:
-            run = self._active.get(key_of(progress)) or self._add(*key_of(progress))
-            run.estimate = found = run.remaining.update(progress)
+            key = key_of(progress)
+            bar, remaining, _ = self._active.get(key) or (self._add(*key), Remaining(), None)
+            found = remaining.update(progress)
+            self._active[key] = bar, remaining, found
             text = f"{events_done(progress, found)}\n{rate(progress)}  {error_reached(progress)}"
             ends = time.monotonic() + found.seconds
-            self._bars.update(run.bar, completed=found.share, text=text, ends=ends)
+            self._bars.update(bar, completed=found.share, text=text, ends=ends)
             self._update_total()
 
-    def _add(self, label: str, seed: int) -> ActiveRun:
-        if self._n_runs is None:  # set-up is over: time counts from here
-            bar = self._first
-            self._bars.reset(bar, total=1.0)
-        else:
-            name = f"{label}, seed {seed}"
-            bar = self._bars.add_task(name, total=1.0, text="", ends=math.inf)
-        run = self._active[label, seed] = ActiveRun(bar, time.monotonic())
-        return run
+    def _add(self, label: str, seed: int) -> Any:
+        """The bar of a run whose set-up is over: its time counts from here."""
+        if self._n_runs is not None:
+            return self._bars.add_task(f"{label}, seed {seed}", total=1.0, text="", ends=math.inf)
+        self._bars.reset(self._first, total=1.0)
+        return self._first
 
     def finish(self, key: Key) -> None:
         """A run is over, or was in the folder already."""
         with self._lock:
             self._n_done += 1
             if key in self._active:
-                self._bars.remove_task(self._active.pop(key).bar)
+                self._bars.remove_task(self._active.pop(key)[0])
             else:
                 self._n_reused += 1
             self._update_total()
 
     def seconds_left(self, now: float) -> float:
         """Until all runs are over; infinite while a run in progress tells nothing."""
-        runs = self._active.values()
+        runs = [found for *_, found in self._active.values()]
         # Runs from the folder took no time, so they do not count.
-        done = self._n_done - self._n_reused + sum(run.estimate.share for run in runs)
+        done = self._n_done - self._n_reused + sum(run.share for run in runs)
         share = done / max(1, (self._n_runs or 1) - self._n_reused)
         # The run with most to do may take longer than the mean says.
-        each = (run.estimate.seconds for run in runs)
+        each = (run.seconds for run in runs)
         return max(seconds_left(now - self._started, share), *each, 0.0)
 
     def _update_total(self) -> None:

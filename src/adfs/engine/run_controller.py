@@ -261,21 +261,18 @@ class RunController:
             suboptimality=reading.suboptimality, duality_gap=reading.duality_gap,
             consensus_error=reading.consensus_error,
         )  # fmt: skip
-        progress = self._progress(at, reading)
-        for callback in self.callbacks:
-            callback(progress)
         self.show(at, reading)
-
-    def _progress(self, at: Spent, reading: Evaluation) -> Progress:
-        return Progress(
-            at.iteration, at.idealized_time, at.wall_time, reading, self.stopping.tol,
-            self.stopping, self.predicted,
-        )  # fmt: skip
+        assert self.shown is not None
+        for callback in self.callbacks:
+            callback(self.shown)
 
     def show(self, at: Spent, reading: Evaluation | None = None) -> None:
         """Show the watcher how far the run is, with an evaluation or else the last one."""
         if reading is not None:
-            self.shown = self._progress(at, reading)
+            self.shown = Progress(
+                at.iteration, at.idealized_time, at.wall_time, reading, self.stopping.tol,
+                self.stopping, self.predicted,
+            )  # fmt: skip
         elif self.shown is not None:
             self.shown = replace(self.shown, iteration=at.position, wall_time=at.wall_time)
         if self.watcher is not None and self.shown is not None:
