@@ -363,7 +363,7 @@ def test_a_resumed_run_is_shown_with_its_last_evaluation(monkeypatch, tmp_path):
 
 def test_slow_work_is_noted_and_fast_work_is_not(monkeypatch, capsys):
     for seconds, note in ((0.0, "reading\n"), (1e6, "")):
-        monkeypatch.setattr(output, "SLOW", seconds)
+        monkeypatch.setattr(output, "SLOW_IN_LOG", seconds)
         with output.note_if_slow("reading", True):
             for timer in [each for each in progress.threading.enumerate() if "Timer" in each.name]:
                 timer.join(1.0 if seconds == 0.0 else 0.0)

@@ -17,7 +17,7 @@ from adfs.storage import json_value
 from adfs.study.text_tables import aligned
 
 USUAL = 80  # columns
-SLOW = 2.0  # seconds
+SLOW, SLOW_IN_LOG = 2.0, 10.0  # seconds
 NARROWEST = 24  # columns below which breaking lines gains nothing
 STYLES = {"bold": "1", "good": "32", "warning": "33", "bad": "1;31"}
 
@@ -125,8 +125,9 @@ def note(message: str) -> None:
 
 @contextlib.contextmanager
 def note_if_slow(message: str, wanted: bool) -> Iterator[None]:
-    """A note about what goes on, if it takes more than two seconds."""
-    timer = threading.Timer(SLOW, note, (message,))
+    """A note about what goes on, if it takes two seconds on a terminal, or ten elsewhere."""
+    seconds = SLOW if is_live(sys.stderr) else SLOW_IN_LOG
+    timer = threading.Timer(seconds, note, (message,))
     timer.daemon = True
     if wanted:
         timer.start()
