@@ -21,7 +21,7 @@ from adfs.engine.execution import Execution, account
 from adfs.engine.forecast import forecast, warn_if_long
 from adfs.engine.interrupts import Interrupts
 from adfs.engine.loop import Loop
-from adfs.engine.progress import terminal_progress
+from adfs.engine.progress import run_display
 from adfs.engine.run_controller import Callback, EvaluationPolicy, RunController, choose_policy
 from adfs.engine.steppers import DIFFERENT_BITS, make_stepper
 from adfs.engine.stopping import Stopping
@@ -186,7 +186,8 @@ def solve(
     clock_limit : float, optional
         Most idealized time; reaching it is the status ``time_limit``.
     progress : bool, optional
-        A progress line on stderr; by default only if that is a terminal.
+        Progress on stderr; by default only if that is a terminal. True gives a bar in a notebook
+        (if ipywidgets is installed), and elsewhere a line every ten seconds, on ranks by rank 0.
     schedule : {"shared", "poisson"}
         ``poisson``, for ``adfs`` and ``ns-adfs``: every edge and every node has its own clock, so
         that no node needs the others' events (docs/algorithms/continuized.md).
@@ -214,23 +215,24 @@ def solve(
         return setting, Stopping(tol, max_iter, time_limit, clock_limit)
 
     setting, stopping = attempt(network.peers, checked)
-    alone = network.is_whole
+    wanted = progress if network.rank == 0 else False
     with (
         Interrupts(signals) as interrupts,
-        terminal_progress(progress if alone else False, stopping) as show,
+        run_display(wanted, has_bars=network.is_whole) as watcher,
     ):
-        callbacks = tuple(each for each in (callback, show) if each is not None)
-        return run(
-            problem, algorithm, setting, stopping,
-            RunOptions(warm_start, evaluate_every, callbacks, checkpoints, timeout), interrupts,
+        options = RunOptions(
+            warm_start, evaluate_every, () if callback is None else (callback,), checkpoints,
+            timeout, watcher=watcher,
         )  # fmt: skip
+        return run(problem, algorithm, setting, stopping, options, interrupts)
 
 
 class RunOptions(NamedTuple):
     """Options of a run beside its method and its limits; only ``warm_start`` changes its bits.
 
     ``keep_spans`` records when a rank did what, ``gather_thetas`` brings all nodes' models to rank
-    0, ``evaluate`` replaces the certificate of the problem as the evaluation.
+    0, ``evaluate`` replaces the certificate of the problem as the evaluation, and ``watcher`` is
+    called several times per second, on the ranks that have one.
     """
 
     warm_start: ArrayLike | None = None
@@ -241,6 +243,7 @@ class RunOptions(NamedTuple):
     keep_spans: bool = False
     gather_thetas: bool = True
     evaluate: Evaluator = evaluation_steps
+    watcher: Callback | None = None
 
 
 def run(
@@ -263,7 +266,7 @@ def run(
     warn_if_long(problem, ahead, stopping)
     policy, display = choose_policy(method, stopping.tol, options.evaluate_every, ahead.is_long)
     controller = RunController(
-        stopping, policy, ahead.rho, ahead.ceiling, options.callbacks, display
+        stopping, policy, ahead.rho, ahead.ceiling, options.callbacks, display, options.watcher
     )
     network.keep_waits = options.keep_spans
     stepper = attempt(peers, lambda: make_stepper(problem, method, setting, start))
@@ -316,7 +319,7 @@ def _shared_by_ranks(
     """What shapes a run or its messages, by the names of the arguments of `solve`."""
     rule, warm, kept = setting.rule, options.warm_start, options.checkpoints
     values = {"algorithm": name, **setting._asdict(), **vars(stopping), **options._asdict()}
-    for each in ("rule", "delays", "callbacks", "evaluate"):
+    for each in ("rule", "delays", "callbacks", "evaluate", "watcher"):
         del values[each]
     return values | {
         "parameters": rule.numbers() if hasattr(rule, "numbers") else rule,

@@ -27,7 +27,7 @@ def home(tmp_path, monkeypatch):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("TERM", "xterm")
     # On a slow machine a run may take long enough for a line about its progress.
-    monkeypatch.setattr("adfs.cli.plain_progress.SECONDS_BETWEEN_LINES", 1e9)
+    monkeypatch.setattr("adfs.engine.progress.SECONDS_BETWEEN_LINES", 1e9)
     return tmp_path
 
 

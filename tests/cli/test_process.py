@@ -46,7 +46,8 @@ def test_a_signal_before_there_is_a_model_leaves_nothing_and_one_line(home, numb
     process.send_signal(number)
     _, err = process.communicate(timeout=HANG)
     assert process.returncode == code
-    assert err == f"adfs: stopped by {number.name} before the end.\n"
+    lines = ["reading slow.txt", f"adfs: stopped by {number.name} before the end."]
+    assert err.splitlines() in (lines, lines[1:])  # a slow machine is not there yet
     assert [path.name for path in home.iterdir()] == ["slow.txt"]
 
 

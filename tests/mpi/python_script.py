@@ -3,6 +3,8 @@
 Rank 0 writes, for each case, what every rank has found: the bits of a run, or a sentence.
 """
 
+import contextlib
+import io
 import json
 import sys
 from pathlib import Path
@@ -11,6 +13,7 @@ import numpy as np
 
 import adfs
 import adfs.errors
+from adfs.engine import loop, progress
 from adfs.mpi.communicator import open_world
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -84,6 +87,17 @@ def from_one_file():
         files_of(FOLDER)["whole"], sigma=0.1, topology=topology(), engine="mpi", seed=3
     )
     return solved(problem)
+
+
+@case
+def watched():
+    """A line at every look, and a new gap at every heartbeat; only rank 0 has a watcher."""
+    progress.SECONDS_BETWEEN_LINES = loop.SECONDS_BETWEEN_LOOKS = loop.STALE = loop.RARELY = 0.0
+    loop.NUMBERS_PER_BEAT = 1 << 12
+    with contextlib.redirect_stderr(io.StringIO()) as shown:
+        problem = problem_of(own_shards())
+        found = {name: bits_of(solve(problem, name, progress=True), RANK) for name in METHODS}
+    return found | {"lines": shown.getvalue().splitlines()}
 
 
 @case

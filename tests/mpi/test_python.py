@@ -73,6 +73,19 @@ def test_one_file_is_dealt_as_in_one_process(launched, folder, size):
         require_bits([each[name] for each in found], bits_of(solve(problem, name)))
 
 
+def test_rank_0_tells_how_far_it_is_and_the_bits_stay(launched):
+    first, *others = found_by_all(launched, 3, "watched")
+    assert not any(each.pop("lines") for each in others)
+    lines = first.pop("lines")
+    line = r"\d+ s: [\d,]+( of [\d,]+)? events.*, gap (.+) \(tol 1e-07\)(, about .* left)?"
+    assert not [each for each in lines if not re.fullmatch(line, each)]
+    evaluations = sum(len(json.loads(first[name][-1])["iteration"]) for name in METHODS)
+    gaps = {re.fullmatch(line, each)[2] for each in lines}
+    assert len(lines) > len(gaps) > evaluations  # some gaps are for display only
+    for name in METHODS:
+        require_bits([each[name] for each in (first, *others)], in_one_process(name))
+
+
 def test_no_message_of_a_stopped_run_reaches_the_next(launched):
     found = found_by_all(launched, 3, "stopped_early_and_again")
     problem = adfs.Problem(shards(), sigma=0.1, topology=topology())

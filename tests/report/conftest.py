@@ -10,7 +10,7 @@ def home(tmp_path, monkeypatch):
     """The current folder, with a file of data and nothing else."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("ADFS_DATA", raising=False)
-    monkeypatch.setattr("adfs.cli.plain_progress.SECONDS_BETWEEN_LINES", 1e9)
+    monkeypatch.setattr("adfs.engine.progress.SECONDS_BETWEEN_LINES", 1e9)
     write_data(tmp_path / "data.svm")
     return tmp_path
 

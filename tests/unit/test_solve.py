@@ -12,9 +12,6 @@ from sklearn.linear_model import LogisticRegression
 
 import adfs
 from adfs.algorithms.base import REGISTRY, Counts
-from adfs.engine.progress import Remaining, about, terminal_progress
-from adfs.engine.run_controller import Progress
-from adfs.engine.stopping import Stopping
 from adfs.engine.trace import COLUMNS
 from adfs.errors import DataError, ParameterError
 from adfs.losses import LOSSES
@@ -399,64 +396,6 @@ def test_a_result_says_what_happened():
     text = repr(solve(make_problem(), tol=1e-6))
     assert text.startswith("Result(converged, objective=")
     assert "iterations, idealized time=" in text
-
-
-def left(looks, **limits):
-    """The last estimate after looks (iteration, seconds, gap) at a run with tol 1e-6."""
-    estimate = Remaining(Stopping(1e-6, **limits))
-    for iteration, seconds, gap in looks:
-        found = estimate.update(Progress(iteration, 0.0, seconds, None, 1e-6), gap)
-    return found
-
-
-def test_time_left_follows_the_slope_of_the_logarithm_of_the_gap():
-    assert left([(0, 0.0, 1.0)]) == (0.0, np.inf)
-    assert left([(0, 0.0, 1.0), (1_000, 2.0, 1e-3)]) == pytest.approx((0.5, 2.0))
-    assert left([(0, 0.0, 1.0), (1_000, 2.0, 10.0)]) == (0.0, np.inf)
-    assert left([(0, 0.0, 1.0), (1_000, 2.0, np.nan)]) == (0.0, np.inf)
-    assert left([(0, 0.0, 1.0), (1_000, 2.0, 1e-7)]) == (1.0, 0.0)
-    assert left([(0, 0.0, 0.0)]) == (1.0, 0.0)
-
-
-def test_time_left_counts_the_latter_half_of_the_iterations():
-    """A flat start says nothing about the rest; three decades a second, and three are left."""
-    flat = [(0, 0.0, 1.0), (500, 5.0, 1.0), (1_000, 10.0, 1.0), (2_000, 11.0, 1e-3)]
-    assert left(flat) == pytest.approx((0.5, 1.0))
-    resumed = [(10_000, 50.0, 1e-2), (11_000, 51.0, 1e-3)]  # of a run that was kept at 1e-2
-    assert left(resumed) == pytest.approx((0.25, 3.0))
-
-
-def test_time_left_ends_at_the_limit_that_comes_first():
-    looks = [(0, 0.0, 1.0), (1_000, 2.0, 1e-3)]
-    assert left(looks, max_iter=1_500) == pytest.approx((0.5, 1.0))
-    assert left(looks, time_limit=2.25) == pytest.approx((0.5, 0.25))
-    assert left([(0, 0.0, 1.0), (1_000, 2.0, 1.0)], max_iter=3_000) == pytest.approx((0.0, 4.0))
-
-
-def test_time_left_in_words_is_rough_and_silent_where_nothing_is_known():
-    assert about(0.2) == "about 0 s left"
-    assert about(119.4) == "about 119 s left"
-    assert about(3_000) == "about 50 min left"
-    assert about(10_000) == "about 3 h left"
-    assert about(np.inf) == about(np.nan) == about(-1.0) == ""
-
-
-def test_progress_is_shown_on_a_terminal_only(capsys):
-    with terminal_progress(None) as show:
-        assert show is None  # under pytest stderr is no terminal
-    with terminal_progress(False) as show:
-        assert show is None
-    solve(make_problem(), tol=1e-3)
-    captured = capsys.readouterr()
-    assert captured.out == captured.err == ""
-
-
-def test_progress_that_was_asked_for_goes_to_stderr(capsys, monkeypatch):
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    assert solve(make_problem(), tol=1e-8, progress=True).status == "converged"
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert "events/s" in captured.err
 
 
 def test_a_result_knows_how_its_parameters_came_about():

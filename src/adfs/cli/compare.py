@@ -15,9 +15,9 @@ from adfs.algorithms.base import MethodSetting
 from adfs.cli import files, output
 from adfs.cli.main import SIGNALS
 from adfs.cli.on_ranks import Finish, check_engine, run_on_engine
-from adfs.cli.plain_progress import are_lines_wanted, each_evaluation
 from adfs.cli.problem_arguments import build_problem, mean_tau, read_delays, shell_command
 from adfs.engine.interrupts import Interrupts
+from adfs.engine.progress import run_display
 from adfs.engine.stopping import Stopping
 from adfs.errors import ParameterError
 from adfs.mpi.communicator import Communicator
@@ -103,8 +103,7 @@ def _compare(args: argparse.Namespace, problem: Problem) -> Comparison:
             problem, args.algorithms, args.tol, mean_tau(args), args.clock,
             read_delays(args), args.seed, args.seeds,
             args.clock_limit, args.time_limit, args.max_iter, args.jobs, args.out,
-            progress=False if args.quiet else None,
-            callback=each_evaluation(args, _limits(args), are_lines_wanted(args)),
+            progress=not args.quiet, callback=args.leaving.repeat,
             signals=SIGNALS, axis=args.axis, command=shell_command(args),
         )  # fmt: skip
 
@@ -155,8 +154,11 @@ def _compare_on_ranks(
     # From here to the end: a late signal must not discard finished runs.
     interrupts = stack.enter_context(Interrupts(SIGNALS))
     pending = [(contender, args.seed) for contender in contenders]
-    callback = each_evaluation(args, limits, prints and not args.quiet)
-    runs = time_runs(problem, pending, setting, limits, args.timeout, interrupts, callback)
+    with run_display(prints and not args.quiet, has_bars=False) as watcher:
+        runs = time_runs(
+            problem, pending, setting, limits, args.timeout, interrupts, args.leaving.repeat,
+            watcher,
+        )  # fmt: skip
     absent = {} if args.algorithms else left_out(contenders, *kind)
     record = _record_on_ranks(args, problem, runs, absent)
 

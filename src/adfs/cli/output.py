@@ -7,6 +7,7 @@ import os
 import shutil
 import sys
 import textwrap
+import threading
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -16,6 +17,7 @@ from adfs.storage import json_value
 from adfs.study.numbers import aligned
 
 USUAL = 80  # columns
+SLOW, SLOW_IN_LOG = 2.0, 10.0  # seconds
 NARROWEST = 24  # columns below which breaking lines gains nothing
 STYLES = {"bold": "1", "good": "32", "warning": "33", "bad": "1;31"}
 
@@ -118,6 +120,20 @@ def note(message: str) -> None:
     if sys.stderr is not None:
         with contextlib.suppress(OSError, ValueError):
             print(_encodable(message, sys.stderr), file=sys.stderr, flush=True)
+
+
+@contextlib.contextmanager
+def note_if_slow(message: str, wanted: bool) -> Iterator[None]:
+    """A note about what goes on, if it takes two seconds on a terminal, or ten elsewhere."""
+    seconds = SLOW if is_live(sys.stderr) else SLOW_IN_LOG
+    timer = threading.Timer(seconds, note, (message,))
+    timer.daemon = True
+    if wanted:
+        timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 @contextlib.contextmanager

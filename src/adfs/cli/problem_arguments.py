@@ -102,14 +102,15 @@ def load_problem(
         getattr(args, "mapping", "contiguous"),
     )  # fmt: skip
     sigma = attempt(peers, lambda: read_sigma(args, topology.n_nodes))
+    quiet = getattr(args, "quiet", False)
     if NODE not in args.data:
-        quiet = getattr(args, "quiet", False)
         attempt(peers, lambda: fetch(args.data, quiet) if peers.rank == 0 else None)
-    data = load_share(
-        peers, args.data, rank_of, args.loss, args.partition or "even", args.seed, args.m,
-        most_classes, n_features=args.n_features, target=args.target,
-        features=as_list(args.features), categorical=as_list(args.categorical) or (),
-    )  # fmt: skip
+    with output.note_if_slow(f"reading {args.data}", peers.rank == 0 and not quiet):
+        data = load_share(
+            peers, args.data, rank_of, args.loss, args.partition or "even", args.seed, args.m,
+            most_classes, n_features=args.n_features, target=args.target,
+            features=as_list(args.features), categorical=as_list(args.categorical) or (),
+        )  # fmt: skip
     network = network_of(world, topology, rank_of)
     shards, scaler = data.shards, None
     if args.standardize:

@@ -4,9 +4,10 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from adfs.cli import files, output, plain_progress
+from adfs.cli import files, output
 from adfs.cli.main import SIGNALS
 from adfs.engine.interrupts import Interrupts
+from adfs.engine.progress import ShareLines, is_drawn
 from adfs.errors import DataError, ParameterError
 from adfs.study.paper import ALL, CATALOGUE, is_on_disk
 from adfs.study.paper.study_context import Report, StudyContext
@@ -64,9 +65,8 @@ def _check(args: argparse.Namespace, names: list[str]) -> None:
 def _reproduce(args: argparse.Namespace, name: str) -> tuple[Report, int | None]:
     """The report, and the signal that ended it early, if any."""
     progress: dict[str, Any] = {}
-    if plain_progress.are_lines_wanted(args):
-        progress["progress"] = plain_progress.ShareLines(name)
-        progress["callback"] = plain_progress.ProgressLines()
+    if not args.quiet and not is_drawn(None):
+        progress = {"progress": ShareLines(name), "lines": True}
     folder = None if args.out is None else Path(args.out) / name
     study = CATALOGUE[name].load()
     with Interrupts(SIGNALS) as interrupts:

@@ -16,14 +16,13 @@ from adfs.algorithms.base import MethodSetting, get_algorithm, require_schedule
 from adfs.cli import files, output
 from adfs.cli.main import SIGNALS
 from adfs.cli.on_ranks import Finish, check_engine, run_on_engine
-from adfs.cli.plain_progress import are_lines_wanted, each_evaluation
 from adfs.cli.predict import judge
 from adfs.cli.problem_arguments import Loaded, load_all, load_problem, shell_command
 from adfs.data.shards import slice_rows
 from adfs.engine.checkpointer import Checkpoints
 from adfs.engine.execution import Execution, gather_executions
 from adfs.engine.interrupts import Interrupts
-from adfs.engine.progress import terminal_progress
+from adfs.engine.progress import run_display
 from adfs.engine.stopping import Stopping
 from adfs.errors import DataError, ParameterError, shortened
 from adfs.model import Model, Vector, finite, worst
@@ -206,17 +205,16 @@ def _solve(
         )
     alone = args.engine == "local"  # mpiexec passes stderr on, so it is not a terminal
     wanted = not args.quiet and problem.network.rank == 0
-    has_lines = wanted and (are_lines_wanted(args) or not alone)
-    with terminal_progress(None if wanted and alone else False, limits) as show:
-        evaluated = each_evaluation(args, limits, has_lines)
+    with run_display(wanted, has_bars=alone) as watcher:
         options = RunOptions(
             theta,
             args.evaluate_every or ("curve" if has_curve else None),
-            (evaluated,) if show is None else (evaluated, show),
+            (args.leaving.repeat,),
             checkpoints,
             args.timeout,
             keep_spans=args.timeline is not None or (not alone and args.report is not None),
             gather_thetas=args.out is not None or alone,
+            watcher=watcher,
         )
         return solve(problem, args.algorithm, setting, limits, options, interrupts)
 

@@ -30,6 +30,9 @@ from adfs.problem.finite_sum import Problem
 NUMBERS_PER_BEAT = 1 << 22  # read and written by a rank between two heartbeats
 NUMBERS_BESIDE = 64  # what an event costs beside its vectors
 MOST_EVENTS = 1 << 16
+SECONDS_BETWEEN_LOOKS = 0.25  # of a watcher
+STALE = 2.0  # seconds after which a watcher sees a new gap
+RARELY = 50.0  # and as many times as long as the last evaluation took
 
 Outcome = tuple[Spent, Evaluation]
 
@@ -39,7 +42,8 @@ class Heartbeat:
 
     That is where all ranks then stop. A single process stops at once. ``signal`` is the signal that
     some rank had received in the last complete exchange (0: none), ``saved`` the newest position
-    that every rank has reported as saved (-1: none). Between two exchanges of ranks there are some
+    that every rank has reported as saved (-1: none), ``is_gap_wanted`` whether a watcher of some
+    rank wants to see the gap. Between two exchanges of ranks there are some
     hundredths of a second of work for each of them.
     """
 
@@ -53,10 +57,10 @@ class Heartbeat:
             self.interval = self._network.size * int(np.clip(events, 4, MOST_EVENTS))
         self._is_complete: Callable[[], bool] | None = None
         self._started = -1
-        self._own, self._largest = np.zeros(3, np.int64), np.zeros(3, np.int64)
+        self._own, self._largest = np.zeros(4, np.int64), np.zeros(4, np.int64)
         self._stop_at: int | None = None
         self._ignored = False
-        self.signal, self.saved = 0, -1
+        self.signal, self.saved, self.is_gap_wanted = 0, -1, False
 
     def next_after(self, position: int) -> int:
         return (position // self.interval + 1) * self.interval
@@ -69,16 +73,17 @@ class Heartbeat:
         if self._is_complete is not None and self._is_complete():
             self._is_complete = None
             self.saved = -int(self._largest[2])
+            self.is_gap_wanted = bool(self._largest[3]) and not self._ignored
             if self._largest[:2].any() and not self._ignored:
                 delay = 0 if self._network.is_whole else self.interval
                 self.signal, self._stop_at = int(self._largest[0]), self._started + delay
         return self._is_complete is None
 
-    def start(self, position: int, signal: int, late: bool, saved: int) -> None:
+    def start(self, position: int, signal: int, late: bool, saved: int, gap: bool) -> None:
         """Start an exchange, unless all stop here; the last one must have arrived."""
         self._started = position
         if not self.stops(position):
-            self._own[:] = signal, int(late), -saved
+            self._own[:] = signal, int(late), -saved, int(gap)
             self._is_complete = self._network.begin_max(self._own, self._largest)
             if self._network.is_whole:
                 self.arrived()
@@ -110,6 +115,8 @@ class Loop:
         self.network, self.peers = self.problem.network, self.problem.network.peers
         self.heartbeat = Heartbeat(self.problem, self.method)
         self.spans = Spans(self.keep_spans, self.network.clock)
+        self._next_look = self._next_gap = 0.0  # of a watcher
+        self._overlap_end = 0  # up to there an evaluation may be under way on some rank
 
     @property
     def wall_time(self) -> float:
@@ -124,13 +131,16 @@ class Loop:
             if stopped or self.controller.is_last():
                 # Before an evaluation that an undisturbed or longer run would not make.
                 self._save()
+            started = time.perf_counter()
             pending = Poll(self.network.polls(self._outcome(self.wall_time)))
             with self.spans.of("reading"):
                 pending.done()
             if not stopped and self.stepper.overlaps:
-                self._run_to(self._ahead(), pending)
+                self._overlap_end = self._ahead()
+                self._run_to(self._overlap_end, pending)
             with self.spans.of("reading"):
-                self.peers.wait(pending.done, lambda: "the other ranks' part of an evaluation")
+                self._wait(pending.done, "the other ranks' part of an evaluation")
+            self._evaluated(started)
             has_signal = functools.partial(self._has_signal, stopped)
             status = self.controller.decide(*pending.result, has_signal)
             if status is not None:
@@ -175,9 +185,12 @@ class Loop:
             limit = self.controller.stopping.time_limit
             late = limit is not None and position > 0 and self.wall_time >= limit
             with self.spans.of("waiting"):
-                self.peers.wait(heartbeat.arrived, lambda: "the other ranks' heartbeat")
+                self._wait(heartbeat.arrived, "the other ranks' heartbeat")
+            if heartbeat.is_gap_wanted and position >= self._overlap_end:
+                self._show_gap()
             saved = -1 if checkpointer is None else checkpointer.saved
-            heartbeat.start(position, self.interrupts.received or 0, late, saved)
+            gap = self.controller.watcher is not None and time.perf_counter() >= self._next_gap
+            heartbeat.start(position, self.interrupts.received or 0, late, saved, gap)
         if heartbeat.stops(position):
             return False
         stop = min(stop, heartbeat.next_after(position))
@@ -195,12 +208,49 @@ class Loop:
         def served() -> bool:
             with self.spans.of("computing"):
                 done = self.stepper.serve()
+            self._show()
             return done or (pending is not None and self._poll(pending))
 
         try:
             self.peers.wait(served, self.stepper.waits_for, self.stepper.progress)
         except ConnectionError as error:
             self.peers.fail(str(error))
+
+    def _wait(self, there: Callable[[], bool], what: str) -> None:
+        """Wait for other ranks, and show progress meanwhile."""
+
+        def ready() -> bool:
+            if not (found := there()):
+                self._show()
+            return found
+
+        self.peers.wait(ready, lambda: what)
+
+    def _show(self) -> None:
+        """Let the watcher, if any, see how far the run is, without an evaluation."""
+        now = time.perf_counter()
+        if self.controller.watcher is not None and now >= self._next_look:
+            self._next_look = now + SECONDS_BETWEEN_LOOKS
+            self.controller.show(Spent(self.stepper.position, 0.0, self.wall_time))
+
+    def _show_gap(self) -> None:
+        """An evaluation at this position of all ranks, which decides nothing and is not recorded.
+
+        No rank has another one under way. The time does not count as that of events.
+        """
+        started, since = time.perf_counter(), self.since
+        pending = Poll(self.network.polls(self._outcome(self.wall_time)))
+        with self.spans.of("reading"):
+            self._wait(pending.done, "the other ranks' part of an evaluation")
+        self._evaluated(started)
+        self.controller.show(*pending.result)
+        assert since is not None
+        self.since = since + time.perf_counter() - started
+
+    def _evaluated(self, started: float) -> None:
+        """Set when a watcher wants the next gap, after an evaluation that began then."""
+        now = time.perf_counter()
+        self._next_gap = now + max(STALE, RARELY * (now - started))
 
     def _poll(self, pending: Poll[Outcome]) -> bool:
         """Continue an evaluation; its seconds do not count as those of events."""

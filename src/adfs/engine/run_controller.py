@@ -2,8 +2,10 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
+
+import numpy as np
 
 from adfs.algorithms.base import Method
 from adfs.engine.evaluation import Evaluation
@@ -174,13 +176,19 @@ def choose_policy(
 
 @dataclass
 class Progress:
-    """The argument of a callback or a progress bar after each evaluation."""
+    """The argument of a callback after each evaluation, the ``reading``.
+
+    A display sees it between evaluations too, with the last reading and the idealized time of that.
+    ``predicted`` are the events after which theory expects ``tol``, from the first evaluation.
+    """
 
     iteration: int
     idealized_time: float
     wall_time: float
     reading: Evaluation
     tol: float
+    stopping: Stopping = field(default_factory=Stopping)
+    predicted: float = math.inf
 
 
 Callback = Callable[[Progress], Any]
@@ -196,24 +204,25 @@ class RunController:
     ceiling: float
     callbacks: tuple[Callback, ...]
     display: DisplayEvaluations
+    watcher: Callback | None = None  # called between evaluations too; it shows, and decides nothing
     trace: Trace = field(default_factory=Trace)
     goal: int = 0  # position of the next evaluation
     wanted: int = 0  # the same without the iteration limit
     size: float = math.nan  # the larger of objective and gap at the first evaluation
     budget: int = 0  # the iteration limit
+    predicted: float = math.inf  # events that theory needs
+    shown: Progress | None = None  # what the watcher saw last
 
     def decide(self, at: Spent, reading: Evaluation, interrupted: Callable[[], bool]) -> str | None:
         """Record an evaluation; the status with which to stop, or None after setting the next goal.
 
         ``interrupted`` is called after the callbacks, because one of them may interrupt.
         """
-        self._record(at, reading)
-        error = reading.relative_gap
-        if self.stopping.measure == "suboptimality" and reading.suboptimality is not None:
-            error = reading.suboptimality
+        error = self.stopping.error(reading)
         if math.isnan(self.size):
             self.size = max(abs(reading.objective), reading.duality_gap)
-            self.budget = self.stopping.budget(self.rho, error, self.ceiling)
+            self._plan(error)
+        self._record(at, reading)
         if interrupted() and error > self.stopping.tol:
             return "interrupted"
         decides = not self.display.left or at.position != self.goal
@@ -226,6 +235,12 @@ class RunController:
                 self.display.divide(at.position, self.policy.events(at, error))
             self._set_goal(at.position + self.display.next())
         return status
+
+    def _plan(self, first_error: float) -> None:
+        """The iteration limit, and what theory predicts."""
+        self.budget = self.stopping.budget(self.rho, first_error, self.ceiling)
+        if self.rho > 0.0 and math.isfinite(first_error):
+            self.predicted = math.log(max(first_error / self.stopping.tol, 1.0)) / self.rho
 
     def _set_goal(self, position: int) -> None:
         """Evaluate next there, or at the iteration limit; with a higher limit, there."""
@@ -246,11 +261,22 @@ class RunController:
             suboptimality=reading.suboptimality, duality_gap=reading.duality_gap,
             consensus_error=reading.consensus_error,
         )  # fmt: skip
-        progress = Progress(
-            at.iteration, at.idealized_time, at.wall_time, reading, self.stopping.tol
-        )
+        self.show(at, reading)
+        assert self.shown is not None
         for callback in self.callbacks:
-            callback(progress)
+            callback(self.shown)
+
+    def show(self, at: Spent, reading: Evaluation | None = None) -> None:
+        """Show the watcher how far the run is, with an evaluation or else the last one."""
+        if reading is not None:
+            self.shown = Progress(
+                at.iteration, at.idealized_time, at.wall_time, reading, self.stopping.tol,
+                self.stopping, self.predicted,
+            )  # fmt: skip
+        elif self.shown is not None:
+            self.shown = replace(self.shown, iteration=at.position, wall_time=at.wall_time)
+        if self.watcher is not None and self.shown is not None:
+            self.watcher(self.shown)
 
     def state(self) -> dict[str, Any]:
         """Plain values for a checkpoint; their names are a part of its format."""
@@ -270,7 +296,11 @@ class RunController:
         first = self.trace["duality_gap"][0], self.trace["objective"][0]
         error = relative(float(first[0] or 0.0), float(first[1] or 0.0))
         # A resumed run may have a smaller tol, which needs more events, or a lower limit.
-        self.budget = self.stopping.budget(self.rho, error, self.ceiling)
+        self._plan(error)
+        last: Any = self.trace.last()
+        at = Spent(last["iteration"], last["idealized_time"], last["wall_time"], last["iteration"])
+        values = [last[name] for name in Evaluation._fields[2:-1]]
+        self.show(at, Evaluation._make([np.empty(0), np.empty((0, 0)), *values, math.nan]))
         left, rest = state.get("display", (0, 0))
         if self.display.shortest is None:  # no display any more: on to the policy's evaluation
             self._set_goal(int(state["goal"]) + rest)

@@ -47,6 +47,12 @@ class Stopping:
             if limit is not None and limit != math.inf:
                 positive(name, limit, f"leave it out for no limit {unit}")
 
+    def error(self, reading: Any) -> float:
+        """The relative measure of an evaluation."""
+        if self.measure == "suboptimality" and reading.suboptimality is not None:
+            return float(reading.suboptimality)
+        return float(reading.relative_gap)
+
     def verdict(self, growth: float, error: float, spent: Spent, budget: int) -> str | None:
         """The status with which to stop now, or None to continue.
 

@@ -17,7 +17,8 @@ from typing import Any
 from adfs.algorithms.base import Method, MethodSetting
 from adfs.checks import choice, whole
 from adfs.engine.interrupts import Interrupts
-from adfs.engine.run_controller import HALF_A_DECADE, EvenCurve, Progress
+from adfs.engine.progress import RunBars, RunLines, RunProgress, named, run_display
+from adfs.engine.run_controller import HALF_A_DECADE, EvenCurve
 from adfs.engine.stopping import Stopping
 from adfs.errors import DataError, ParameterError
 from adfs.problem.certificate import objective_at_zero, relative
@@ -26,7 +27,6 @@ from adfs.schedule.clock import CLOCKS
 from adfs.schedule.delays import Delays
 from adfs.solver import RunOptions, run
 from adfs.study.comparison import AXES, Comparison, Curve, RunRecord, refusal
-from adfs.study.comparison_progress import RunProgress, RunsDisplay, runs_display
 from adfs.study.contenders import CLOCK_LIMIT_FACTOR, REFERENCE, Job, choose_contenders, left_out
 from adfs.study.run_folder import RunFolder, describe, run_identity
 from adfs.threads import one_blas_thread
@@ -93,7 +93,8 @@ def compare(
     folder : path, optional
         Keep results here, and take finished runs from here instead of computing them again.
     progress : bool, optional
-        Progress on stderr; by default only if that is a terminal.
+        Progress on stderr; by default only if that is a terminal. True gives bars in a notebook
+        (if ipywidgets is installed), and elsewhere a line every ten seconds.
     callback : callable, optional
         Called with a `RunProgress` after each evaluation, in the run's thread.
     signals : tuple of signals
@@ -154,7 +155,7 @@ def compare(
             store.open(config)
         pending = [(contender, seed) for seed in all_seeds for contender in contenders]
         active = Interrupts(signals) if interrupts is None else nullcontext(interrupts)
-        with active as received, runs_display(progress, len(pending)) as display:
+        with active as received, run_display(progress, len(pending)) as display:
             runs = Runs(problem, setting, config, store, received, display, callback)
             records, stopping = runs.all(pending, stopping)
     cut = len(records) < len(pending) or any(r.status == "interrupted" for r in records.values())
@@ -187,7 +188,7 @@ class Runs:
     config: dict[str, Any]
     store: RunFolder | None
     interrupts: Interrupts
-    display: RunsDisplay | None
+    display: RunBars | RunLines | None
     callback: Callback | None
 
     def all(self, pending: list[Job], stopping: Stopping) -> tuple[dict[Job, RunRecord], Stopping]:
@@ -240,13 +241,6 @@ class Runs:
     def _compute(self, job: Job, stopping: Stopping) -> RunRecord:
         contender, seed = job
 
-        def evaluated(progress: Progress) -> None:
-            of_run = RunProgress(**vars(progress), label=contender.label, seed=seed)
-            if self.display is not None:
-                self.display.evaluated(of_run, stopping)
-            if self.callback is not None:
-                self.callback(of_run)
-
         def evaluate_every(method: Method) -> EvenCurve:
             # The method's events, or fewer where it would converge before the first evaluation:
             # half of what theory needs for half a decade; runs are up to twice as fast as that.
@@ -254,7 +248,11 @@ class Runs:
             return EvenCurve(max(1, events), stopping.clock_limit)
 
         setting = self.setting._replace(rule=contender.rule, seed=seed)
-        options = RunOptions(evaluate_every=evaluate_every, callbacks=(evaluated,))
+        evaluated, watcher = (
+            named(call, contender.label, seed) for call in (self.callback, self.display)
+        )
+        callbacks = () if evaluated is None else (evaluated,)
+        options = RunOptions(evaluate_every=evaluate_every, callbacks=callbacks, watcher=watcher)
         result = run(self.problem, contender.algorithm, setting, stopping, options, self.interrupts)
         return RunRecord(
             contender.label, *contender, seed, result.status, result.trace,
@@ -270,7 +268,8 @@ def time_runs(
     stopping: Stopping,
     timeout: float,
     interrupts: Interrupts,
-    callback: Callback,
+    callback: Callable[[Progress], Any],
+    watcher: Callback | None = None,
 ) -> list[dict[str, Any]]:
     """Run one after another; a signal ends the one in progress, and no other one starts.
 
@@ -282,11 +281,10 @@ def time_runs(
     for contender, seed in pending:
         if runs and runs[-1]["status"] == "interrupted":
             break
-
-        def evaluated(progress: Progress, label: str = contender.label, seed: int = seed) -> None:
-            callback(RunProgress(**vars(progress), label=label, seed=seed))
-
-        options = RunOptions(callbacks=(evaluated,), timeout=timeout, gather_thetas=False)
+        options = RunOptions(
+            callbacks=(callback,), timeout=timeout, gather_thetas=False,
+            watcher=named(watcher, contender.label, seed),
+        )  # fmt: skip
         own = setting._replace(rule=contender.rule, seed=seed)
         result = run(problem, contender.algorithm, own, stopping, options, interrupts)
         last = result.trace.last()

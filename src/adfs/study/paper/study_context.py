@@ -25,7 +25,7 @@ from adfs.engine.progress import is_drawn, live_bars, seconds_left
 from adfs.graphs.topology import Topology
 from adfs.problem.finite_sum import Problem
 from adfs.storage import csv_bytes, json_bytes, json_value, write_whole
-from adfs.study.compare import Callback, compare
+from adfs.study.compare import compare
 from adfs.study.comparison import Comparison
 from adfs.study.numbers import aligned, number
 from adfs.study.paper import TEXT, is_on_disk
@@ -56,7 +56,7 @@ class StudyContext:
     interrupts: Interrupts = field(default_factory=Interrupts)  # checked between pieces of work
     progress: Callable[[float], object] = lambda share: None  # called with the share done
     quiet: bool = False  # no bars on a terminal
-    callback: Callback | None = None  # called after each evaluation of a comparison's run
+    lines: bool = False  # a line about a comparison from time to time, where there are no bars
 
     @property
     def interrupted(self) -> bool:
@@ -102,9 +102,10 @@ class StudyContext:
         runs that the folder had, and is marked as interrupted.
         """
         return compare(
-            problem, algorithms, jobs=self.jobs, progress=False if self.quiet else None,
+            problem, algorithms, jobs=self.jobs,
+            progress=False if self.quiet else self.lines or None,
             folder=None if self.folder is None else self.folder / "runs" / label,
-            interrupts=self.interrupts, callback=self.callback, **options,
+            interrupts=self.interrupts, **options,
         )  # fmt: skip
 
 
