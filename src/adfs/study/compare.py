@@ -18,7 +18,7 @@ from adfs.algorithms.base import Method, MethodSetting
 from adfs.checks import choice, whole
 from adfs.engine.interrupts import Interrupts
 from adfs.engine.progress import RunBars, RunLines, RunProgress, named, run_display
-from adfs.engine.run_controller import HALF_A_DECADE, EvenCurve
+from adfs.engine.run_controller import HALF_A_DECADE, EvenCurve, Progress
 from adfs.engine.stopping import Stopping
 from adfs.errors import DataError, ParameterError
 from adfs.problem.certificate import objective_at_zero, relative
