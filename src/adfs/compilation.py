@@ -20,7 +20,7 @@ from adfs.errors import DataError, ParameterError
 from adfs.graphs.topology import Topology
 from adfs.kernels.compiled import counts
 from adfs.kernels.event_loop import run_events
-from adfs.kernels.exchange_timing import time_exchanges
+from adfs.kernels.rank_messages import time_exchanges
 from adfs.mpi.library import load_mpi, register_mpi_symbols
 from adfs.mpi.mpi_network import PlainCarrier, make_carrier
 from adfs.network import Network

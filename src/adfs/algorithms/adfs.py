@@ -110,11 +110,9 @@ class Adfs(Pairwise[AdfsState]):
         return base.Arrays(samples, state.centres._asdict(), {"t": np.array([state.t])})
 
     def queued(self, state: AdfsState) -> edge.AdfsArithmetic:
-        """Its arithmetic for loops over events, of a block or of queues of nodes."""
         return edge.AdfsArithmetic(state.lines, state.centres, self.constants, self.decay)
 
     def pass_time(self, state: AdfsState, events: Events) -> tuple[Vector, Vector]:
-        """Move the state's time to the end of a block of which only own events are executed."""
         state.t = events.stop * TICKS if self.continuized else events.stop
         return np.empty(1), np.empty(1)
 

@@ -43,11 +43,6 @@ class Counts(NamedTuple):
         return Counts(*(a + b for a, b in zip(self, other, strict=True)))
 
 
-def message_counts(n_updates: int, n_exchanges: int, n_features: int) -> Counts:
-    """Costs where an update is one prox and an exchange two messages of d numbers."""
-    return Counts.of_vectors(n_features, n_prox=n_updates, n_comm=2 * n_exchanges)
-
-
 Named = dict[str, NDArray[Any]]
 
 
@@ -303,19 +298,6 @@ def rule_of(name: str, setting: MethodSetting, rules: tuple[str, ...]) -> str:
     raise ParameterError(
         f"parameters={given} is not a rule of {name!r}; choose one of {', '.join(rules)}."
     )
-
-
-class QueuedAlgorithm(Algorithm[S], Protocol[S]):
-    """A pairwise algorithm whose nodes need not execute events in the order of the schedule.
-
-    On several ranks a node goes on with its own events while another waits for a message.
-    """
-
-    def queued(self, state: S) -> Any:
-        """Its arithmetic on this state: an `AdfsArithmetic` or a `NonSmoothArithmetic`."""
-
-    def pass_time(self, state: S, events: Events) -> tuple[Vector, Vector]:
-        """Move the state's time to the end of a block; the weights at its events, if any."""
 
 
 def require_smooth(name: str, problem: Problem) -> None:

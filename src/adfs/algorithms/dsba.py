@@ -157,10 +157,8 @@ class Dsba(TableAlgorithm[kernel.DsbaState]):
         return kernel.DsbaState(lines, z, pairs, np.empty(d))
 
     def step(self, state: kernel.DsbaState, events: Events) -> kernel.DsbaState:
-        with np.errstate(over="ignore"):  # hashing wraps around 2^64
-            kernel.run_rounds(
-                events.start, len(events.which), self.problem.rows, state, self.constants
-            )  # fmt: skip
+        n_rounds = len(events.which)
+        kernel.run_rounds(events.start, n_rounds, self.problem.rows, state, self.constants)
         return state
 
     def output(self, state: kernel.DsbaState) -> Matrix:

@@ -52,7 +52,6 @@ class PairParameters(SelfDescribing):
 
     rule: str
     topology: Topology
-    offsets: NDArray[np.int64]  # first sample of each node
     kappa: float  # kappa_b = max_i M_i / sigma_i
     sigma_A: float
     roots: Vector  # sqrt(M_kl R_kl), one per edge
@@ -66,7 +65,7 @@ class PairParameters(SelfDescribing):
         roots = edge_roots(problem.topology, problem.sigma)
         weights = roots if rule == "tuned" else np.ones(len(roots))
         return cls(
-            rule, problem.topology, problem.offsets, float(np.max(smooth / problem.sigma)),
+            rule, problem.topology, float(np.max(smooth / problem.sigma)),
             sigma_a(problem.topology, smooth), roots, weights / max(1e-300, weights.sum()),
             problem.conditioning.live_counts,
         )  # fmt: skip
@@ -82,7 +81,7 @@ class PairParameters(SelfDescribing):
 
     def importance_of(self, node: int) -> Vector:
         """Every sample counts once: a dual gradient uses them all."""
-        return np.ones(int(self.offsets[node + 1] - self.offsets[node]))
+        return np.ones(int(self.work[node]))
 
     @property
     def rho(self) -> float:

@@ -110,14 +110,9 @@ class NsAdfs(Pairwise[NsAdfsState]):
         return base.Arrays(samples, {"pairs": state.pairs}, {"growth": np.array([state.growth])})
 
     def queued(self, state: NsAdfsState) -> non_smooth.NonSmoothArithmetic:
-        """Its arithmetic for loops over events, of a block or of queues of nodes."""
         return non_smooth.NonSmoothArithmetic(state.lines, state.pairs, self.constants)
 
     def pass_time(self, state: NsAdfsState, events: Events) -> tuple[Vector, Vector]:
-        """Move ``A_t`` to the end of a block of which only own events are executed.
-
-        Returns ``a`` and ``A`` at these events, with one more to spare.
-        """
         a, total = np.empty((2, len(events.which) + 1))
         if self.continuized:
             non_smooth.weights_of_ticks(events.ticks, self.constants, a, total)

@@ -113,11 +113,10 @@ class PointSaga(TableAlgorithm[PointSagaState]):
         return PointSagaState(lines, pairs, np.array([1.0, 0.0]))
 
     def step(self, state: PointSagaState, events: Events) -> PointSagaState:
-        with np.errstate(over="ignore"):  # hashing wraps around 2^64
-            kernel.run_rounds(
-                events.start, len(events.which), self.problem.rows, state.lines, state.pairs,
-                state.scales, self.constants,
-            )  # fmt: skip
+        kernel.run_rounds(
+            events.start, len(events.which), self.problem.rows, state.lines, state.pairs,
+            state.scales, self.constants,
+        )  # fmt: skip
         return state
 
     def output(self, state: PointSagaState) -> Matrix:

@@ -17,8 +17,8 @@ from adfs.agreement import agree
 from adfs.checks import choice, finite
 from adfs.errors import DataError, ParameterError
 from adfs.estimators.base import ColumnEstimator, sigma_of
-from adfs.estimators.fit_group import union
 from adfs.estimators.fitting import FitTask, Matrix, Objective, Vector
+from adfs.estimators.node_layout import on_all, union
 from adfs.solver import Result
 
 
@@ -52,9 +52,9 @@ class LinearClassifier(ClassifierMixin, ColumnEstimator):  # type: ignore[misc]
 
     def _train(self, task: FitTask) -> tuple[list[Result], Sequence[Any]]:
         y, ranks = task.y, task.layout.ranks
-        ranks.each(lambda: check_classification_targets(y))
+        on_all(ranks, lambda: check_classification_targets(y))
         classes = _classes_of(task)
-        ranks.each(lambda: self._check_classes(classes))
+        on_all(ranks, lambda: self._check_classes(classes))
         positives = classes[1:] if len(classes) == 2 else classes
         labels = [np.where(y == positive, 1.0, -1.0) for positive in positives]
         targets = list(zip(labels, self._weights(classes, task), strict=True))
@@ -248,14 +248,14 @@ random_state, verbose, engine
 def _classes_of(task: FitTask) -> NDArray[Any]:
     """The labels of all ranks in order, without those whose rows all have weight 0."""
     ranks = task.layout.ranks
-    classes = ranks.each(lambda: np.unique(task.y[task.weights > 0.0]))
-    if not ranks.alone:
+    classes = on_all(ranks, lambda: np.unique(task.y[task.weights > 0.0]))
+    if ranks.size > 1:
         classes, _ = union(ranks, classes, "Labels")
     single = DataError(
         f"Among the rows of weight > 0 there is only one class, {classes.tolist()[0]!r}; a "
         "classifier needs two classes or more. Check the labels and the weights."
     )
-    agree(ranks.peers, None if len(classes) > 1 else single)
+    agree(ranks, None if len(classes) > 1 else single)
     return classes
 
 

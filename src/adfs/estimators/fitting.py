@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from adfs.agreement import require_same
 from adfs.algorithms.base import MethodSetting
 from adfs.engine.evaluation import Evaluator, evaluation_steps
 from adfs.engine.interrupts import Interrupts
@@ -72,7 +73,8 @@ def train(
     """
     layout, options, (loss, sigma, *_) = task.layout, task.options, task.objective
     rule = "warm_start=True continues from one model on all ranks"
-    layout.ranks.require_same(rule, "fit all ranks together from the beginning.", start=starts)
+    way_out = "fit all ranks together from the beginning."
+    require_same(layout.ranks, {"start": starts}, way_out, rule)
     shards = layout.shards(task.rows, *targets[0])
     problem = Problem(shards, loss, sigma / layout.topology.n_nodes, network=layout.network())
     parameters: Any = None

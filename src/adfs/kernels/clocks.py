@@ -60,17 +60,20 @@ def leave(clock, a, b, duration):
 
 
 @njit(cache=True, nogil=True)
-def advance(which, edges, duration, clock, finish, busy, waiting):
+def advance(which, edges, duration, clock, finish, busy, waiting, reached, left):
     """Execute events in schedule order: ``finish``, ``busy`` and ``waiting`` move in place.
 
     A node waits while its peer has not reached the exchange, and is busy from then until it
-    leaves; under either clock, ``finish - busy - waiting`` of a node never changes.
+    leaves; under either clock, ``finish - busy - waiting`` of a node never changes. ``reached`` and
+    ``left``, unless they are empty, keep when each of an event's (two) nodes came and went.
     """
-    n_edges = edges.shape[0]
+    n_edges, kept = edges.shape[0], reached.size > 0
     for k in range(which.size):
         node = which[k] - n_edges
         length = duration[k]
         if node >= 0:
+            if kept:
+                reached[k, 0], left[k, 0] = finish[node], finish[node] + length
             finish[node] += length
             busy[node] += length
             continue
@@ -78,32 +81,14 @@ def advance(which, edges, duration, clock, finish, busy, waiting):
         a, b = finish[i], finish[j]
         ready = max(a, b)
         end_i, end_j = leave(clock, a, b, length)
+        if kept:
+            reached[k, 0], reached[k, 1], left[k, 0], left[k, 1] = a, b, end_i, end_j
         finish[i] = end_i
         finish[j] = end_j
         waiting[i] += ready - a
         waiting[j] += ready - b
         busy[i] += end_i - ready
         busy[j] += end_j - ready
-
-
-@njit(cache=True, nogil=True)
-def follow(which, edges, duration, clock, finish, reached, left):
-    """As ``advance``, keeping for each event when each of its (two) nodes reached and left it.
-
-    The second column of a local update stays as it was.
-    """
-    n_edges = edges.shape[0]
-    for k in range(which.size):
-        node = which[k] - n_edges
-        if node >= 0:
-            reached[k, 0] = finish[node]
-            finish[node] += duration[k]
-            left[k, 0] = finish[node]
-            continue
-        i, j = edges[which[k], 0], edges[which[k], 1]
-        reached[k, 0], reached[k, 1] = finish[i], finish[j]
-        finish[i], finish[j] = leave(clock, finish[i], finish[j], duration[k])
-        left[k, 0], left[k, 1] = finish[i], finish[j]
 
 
 @njit(cache=True, nogil=True)

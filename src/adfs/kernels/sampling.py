@@ -7,6 +7,7 @@ the same whether it is streamed, stored, or cut anywhere, and no generator state
 import math
 
 import numpy as np
+from numba import config
 
 from adfs.kernels.compiled import njit
 from adfs.kernels.memory import prefetch
@@ -30,6 +31,10 @@ def bits(key, t):
     z = (z ^ (z >> S30)) * MIX_A
     z = (z ^ (z >> S27)) * MIX_B
     return z ^ (z >> S31)
+
+
+if config.DISABLE_JIT:  # NumPy reports what wraps around 2^64 on purpose
+    bits = np.errstate(over="ignore")(bits)
 
 
 @njit(cache=True, _nrt=False, forceinline=True)
@@ -117,23 +122,26 @@ def draw_which(which, start, key, table):
 
 
 @njit(cache=True, _nrt=False, nogil=True)
-def draw_samples(sample, which, start, n_edges, node_keys, tables, offsets):
-    """Each local event's sample, from its node's own stream at the event's index; -1 for edges."""
-    tables_at = tables.ctypes.data
+def draw_samples(sample, which, start, when, n_edges, here, keys, tables, offsets):
+    """Each local event's sample, from its node's own stream at the event's index; -1 for edges.
+
+    The indices are those from ``start`` on, or ``when`` if that is not empty. ``here`` gives a
+    node's number in this process; ``keys``, ``tables`` and ``offsets`` are of the nodes here.
+    """
+    tables_at, dense = tables.ctypes.data, when.size == 0
     for k in range(which.size):
-        if k + AHEAD < which.size and which[k + AHEAD] >= n_edges:
-            node = which[k + AHEAD] - n_edges
-            first = offsets[node]
-            u = uniform(node_keys[node], start + k + AHEAD)
-            cell = first + np.int64(u * (offsets[node + 1] - first))
+        soon = k + AHEAD
+        if soon < which.size and which[soon] >= n_edges:
+            own = here[which[soon] - n_edges]
+            u = uniform(keys[own], start + soon if dense else when[soon])
+            cell = offsets[own] + np.int64(u * (offsets[own + 1] - offsets[own]))
             prefetch(np.uintp(tables_at + 8 * cell))
-        node = which[k] - n_edges
-        if node < 0:
-            sample[k] = -1
+        if which[k] >= n_edges:
+            own = here[which[k] - n_edges]
+            u = uniform(keys[own], start + k if dense else when[k])
+            sample[k] = alias_draw(tables, offsets[own], offsets[own + 1] - offsets[own], u)
         else:
-            first = offsets[node]
-            u = uniform(node_keys[node], start + k)
-            sample[k] = alias_draw(tables, first, offsets[node + 1] - first, u)
+            sample[k] = -1
 
 
 @njit(cache=True, _nrt=False, nogil=True)
@@ -164,19 +172,3 @@ def keep_own(start, stop, key, table, mine, which, when, buffer):
             for k in range(n):
                 used += mine[buffer[k]]
     return used
-
-
-@njit(cache=True, _nrt=False, nogil=True)
-def draw_own_samples(sample, which, when, n_edges, here, keys, tables, offsets):
-    """Samples of this rank's events, as `draw_samples` has them; -1 at an edge.
-
-    ``here`` gives a node's number on this rank; ``keys`` and ``offsets`` are of these nodes.
-    """
-    for k in range(which.size):
-        if which[k] >= n_edges:
-            own = here[which[k] - n_edges]
-            first = offsets[own]
-            u = uniform(keys[own], when[k])
-            sample[k] = alias_draw(tables, first, offsets[own + 1] - first, u)
-        else:
-            sample[k] = -1

@@ -143,7 +143,7 @@ def _seconds_with(world: Communicator, peer: int, n_features: int, compiled: boo
     outgoing, incoming = np.ones(n_features + 1), np.empty(n_features + 1)
     seconds = np.zeros((BATCHES, int(np.clip(1_000_000 // n_features, 5, 100))))
     if compiled:
-        from adfs.kernels.exchange_timing import time_exchanges
+        from adfs.kernels.rank_messages import time_exchanges
 
         fault = time_exchanges(
             np.int32(peer), outgoing, incoming, np.uintp(mpi._handleof(comm)),

@@ -53,11 +53,10 @@ class MpiNetwork(Network):
 
     def _shared_rows(self) -> list[tuple[int, Numbers, Numbers]]:
         """For each neighbouring rank: own rows that it needs, and where its rows go here."""
-        leaving = (self.ends >= 0).sum(axis=1) == 1
-        pairs = self.topology.edges[leaving].astype(np.int64)
+        leaving = self.peer_of >= 0
+        pairs, ranks = self.topology.edges[leaving].astype(np.int64), self.peer_of[leaving]
         first_is_here = self.ends[leaving, :1] >= 0
         own, far = np.where(first_is_here, pairs, pairs[:, ::-1]).T
-        ranks = self.rank_of[far]
         return [
             (rank, self.here[np.unique(own[ranks == rank])],
              self._row_of[np.unique(far[ranks == rank])])
@@ -136,8 +135,7 @@ class MpiNetwork(Network):
 
     def exchange(self, edge: int, outgoing: Vector) -> Vector:
         k, l = self.topology.edges[edge].tolist()
-        rank = int(self.rank_of[l] if self.rank_of[k] == self.rank else self.rank_of[k])
-        message = (rank, np.ascontiguousarray(outgoing), np.empty_like(outgoing))
+        message = (int(self.peer_of[edge]), np.ascontiguousarray(outgoing), np.empty_like(outgoing))
         self._swap([message], 1 + edge, f"a message over the edge between nodes {k} and {l}")
         return message[2]
 

@@ -39,7 +39,6 @@ from adfs.schedule.sampling_law import Drawer, SamplingLaw
 from adfs.theory.description import Vector
 from adfs.theory.parameters import Parameters, edge_roots
 from adfs.theory.sigma_a import DENSE_LIMIT, EDGE_MU2, root_bound, sigma_a
-from adfs.threads import one_blas_thread
 
 RULES = ("paper", "balanced", "exact", "projector", "tuned")
 LEAST_SHARE = 1e-100  # of communications; below it, probabilities of edges leave the floats
@@ -109,24 +108,10 @@ def checked_input(
     return RuleInput(problem, delays or Delays(tau=tau), clock)
 
 
-def choose(
-    problem: Problem, how: str, tau: float, clock: str, delays: Delays | None,
-    p_comm: float | None, mu_scale: float | None, rho: float | None,
-) -> Parameters:  # fmt: skip
-    """See `Parameters.choose`."""
-    if how not in RULES:
-        raise ParameterError(f"parameters={how!r} is not a rule; choose one of {', '.join(RULES)}.")
-    if mu_scale is not None and not 0 < mu_scale < np.inf:
-        raise ParameterError(f"mu_scale={mu_scale:g} must be finite and > 0.")
-    setting = checked_input(problem, tau, clock, delays, p_comm)
-    with one_blas_thread():
-        chosen = _by_rule(setting, how, p_comm, mu_scale)
-    return chosen if rho is None else chosen.replace(rho=rho, how=how)
-
-
-def _by_rule(
+def by_rule(
     setting: RuleInput, how: str, p_comm: float | None, mu_scale: float | None
 ) -> Parameters:
+    """See `Parameters.choose`."""
     conditioning = setting.conditioning
     if setting.topology.n_nodes == 1:  # no edge, any alpha; sigma_A = alpha and rho = 1 / S_comp
         masses = conditioning.total_smoothness
