@@ -38,10 +38,7 @@ class Part(NamedTuple):
 
 
 class Ask(NamedTuple):
-    """A request for a sum: the parts of this process's nodes in order.
-
-    All rows have ``width`` numbers, all parts ``n_values`` values, on all processes.
-    """
+    """A request for a sum: the parts of the nodes here, in order, all of these sizes."""
 
     width: int
     n_values: int

@@ -105,7 +105,6 @@ class Adfs(Pairwise[AdfsState]):
         return self.virtual(state, self.problem.node_rows(node))[0]
 
     def arrays(self, state: AdfsState) -> base.Arrays:
-        """The samples' changing columns, the centres, and the time."""
         samples = {"lines": state.lines[:, : edge.NORM2]}
         return base.Arrays(samples, state.centres._asdict(), {"t": np.array([state.t])})
 
@@ -119,7 +118,6 @@ class Adfs(Pairwise[AdfsState]):
 
 @base.register("adfs", poisson=True, smooth=True)
 def prepare(problem: Problem, setting: base.MethodSetting) -> base.Method:
-    """Algorithm 1 with its schedule and its clock."""
     chosen = parameters_of("adfs", Parameters, problem, setting)
     algorithm = Adfs(problem, chosen, setting.schedule)
     return pairwise_method(algorithm, setting, chosen.rho, sharp=True, proven=True, theorem=THEOREM)

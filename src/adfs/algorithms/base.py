@@ -39,7 +39,6 @@ class Counts(NamedTuple):
         return cls(n_prox, n_grad, n_comm, 8 * n_features * n_comm)
 
     def plus(self, other: "Counts") -> "Counts":
-        """Sum of two counts."""
         return Counts(*(a + b for a, b in zip(self, other, strict=True)))
 
 
@@ -66,7 +65,6 @@ def arrays_of(algorithm: Any, state: Any) -> Arrays:
 
 
 def copy_into(views: Named, stored: Named) -> None:
-    """Write stored arrays into those of a state."""
     for name, view in views.items():
         view[...] = stored[name]
 
@@ -112,7 +110,6 @@ class RoundAlgorithm(Algorithm[S]):
         self.problem, self.parameters, self.prices = problem, parameters, prices
 
     def counts(self, events: Events) -> Counts:
-        """The prices of the rounds."""
         rounds = np.bincount(events.which, minlength=len(self.prices))
         return Counts(*(rounds @ np.array(self.prices)).tolist())
 
@@ -133,10 +130,7 @@ class Source(Protocol):
 
 
 class Timekeeper(Protocol):
-    """What executing events takes in idealized time.
-
-    ``arrays`` are views of its state: with one row per node of the graph, and shared ones.
-    """
+    """What executing events takes in idealized time; ``arrays``: views per node, and shared."""
 
     @property
     def time(self) -> float: ...
@@ -263,7 +257,6 @@ def register(
 
 
 def require_schedule(name: str, schedule: str) -> None:
-    """Refuse a schedule that the algorithm ``name`` does not have."""
     checks.choice("schedule", schedule, SCHEDULES)
     if schedule == "poisson" and name not in _WITH_POISSON:
         raise ParameterError(
@@ -273,7 +266,6 @@ def require_schedule(name: str, schedule: str) -> None:
 
 
 def require_engine(name: str, n_ranks: int) -> None:
-    """Refuse several ranks for an algorithm that is for one machine."""
     if n_ranks > 1 and name in _ONE_PROCESS:
         raise ParameterError(
             f"Algorithm {name!r} is for one machine, without a network, and there are {n_ranks} "
@@ -282,7 +274,6 @@ def require_engine(name: str, n_ranks: int) -> None:
 
 
 def get_algorithm(name: str) -> Factory:
-    """Factory of that name."""
     if name not in REGISTRY:
         raise ParameterError(
             f"algorithm={name!r} is not known; choose auto or one of {', '.join(sorted(REGISTRY))}."

@@ -67,10 +67,7 @@ class DsbaParameters(SelfDescribing):
         return 1.0 / ((24.0 if self.rule == "theory" else 4.0) * self.smoothness)
 
     def rates(self, kept: float) -> tuple[float, float, float]:
-        """The three rates whose least is rho, of the iterate, the network and the table.
-
-        ``kept`` is h, the share of co-coercivity kept for the table.
-        """
+        """Of iterate, network and table; the least is rho. ``kept`` is the h of the proof."""
         alpha, rough = self.alpha, self.smoothness + 2.0 * self.largest_ridge
         s = 2.0 * alpha * self.ridge * (1.0 - (1.0 - kept) * self.largest_ridge / rough)
         table = (1.0 - alpha * self.smoothness / (2.0 * kept)) / self.n_samples
@@ -162,11 +159,9 @@ class Dsba(TableAlgorithm[kernel.DsbaState]):
         return state
 
     def output(self, state: kernel.DsbaState) -> Matrix:
-        """The nodes' iterates."""
         return state.z[: len(self.problem.nodes)].copy()
 
     def arrays(self, state: kernel.DsbaState) -> base.Arrays:
-        """The table and where its steps began, and the nodes' rows."""
         nodes = {"z": state.z[: len(self.problem.nodes)], "pairs": state.pairs}
         return base.Arrays({"lines": state.lines[:, : point_saga.NORM2]}, nodes, {})
 

@@ -149,7 +149,6 @@ class MeanForm:
     def _plan(
         self, name: str, rule: str, batch: int, every: float, constants: Coupling
     ) -> KatyushaParameters:
-        """The choice of a rule, with the numbers it was made from."""
         tau1, tau2, alpha, rho = (float(value) for value in constants)
         return KatyushaParameters(
             name, rule, batch, self.total_batch(batch), every, self.lam, self.smoothness,
@@ -210,10 +209,7 @@ def whole_smoothness(problem: Problem) -> float:
 
 
 def _lanczos(problem: Problem) -> float:
-    """The same from products with the rows, plus the residual: an upper bound.
-
-    Every product is a sum over all nodes, so all processes take the same steps.
-    """
+    """The same from products with all nodes' rows, plus the residual: an upper bound."""
     size, network = problem.n_features, problem.network
     rows = slice_rows(problem.rows, size, 0, problem.n_rows)
     curvature, cuts = problem.loss.max_curvature * problem.weights, problem.offsets
@@ -375,11 +371,9 @@ class MiniBatch(base.RoundAlgorithm[katyusha.Vectors]):
         return state
 
     def output(self, state: katyusha.Vectors) -> Matrix:
-        """``y``, the same at all nodes."""
         return np.tile(state.y, (len(self.problem.nodes), 1))
 
     def arrays(self, state: katyusha.Vectors) -> base.Arrays:
-        """Each node's slopes at the snapshot, and the vectors that all nodes hold."""
         shared = state._asdict()
         return base.Arrays({"slopes": shared.pop("slopes")}, {}, shared)
 
@@ -423,7 +417,6 @@ class Refreshes(CoinRounds):
     """Coins that begin with a snapshot: without one there is nothing to compare gradients with."""
 
     def draw(self, start: int, stop: int) -> Events:
-        """Rounds ``start`` to ``stop``."""
         events = super().draw(start, stop)
         if start == 0 < stop:
             events.which[0] = katyusha.SNAPSHOT
@@ -432,7 +425,6 @@ class Refreshes(CoinRounds):
 
 @base.register("l-katyusha", smooth=True, rules=("theory", "tuned"))
 def prepare_loopless(problem: Problem, setting: base.MethodSetting) -> base.Method:
-    """L-Katyusha with its coins and its clock."""
     mean = MeanForm(problem, setting)
     theory = setting.rule == "theory"
     plan = mean.coin_theory() if theory else mean.tuned("l-katyusha", coin_surplus)

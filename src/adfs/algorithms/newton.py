@@ -161,7 +161,6 @@ class Newton(Descent[NewtonState]):
         return np.tile(theta, (len(self.problem.nodes), 1))
 
     def restore(self, state: NewtonState, shared: base.Named) -> None:
-        """The point taken last and the step tried from it; the Hessian is made again."""
         super().restore(state, shared)
         if np.isfinite(state.objective):  # something was evaluated
             with one_blas_thread():

@@ -105,7 +105,6 @@ class NsAdfs(Pairwise[NsAdfsState]):
         return state.lines[self.problem.node_rows(node), non_smooth.VALUE].copy()
 
     def arrays(self, state: NsAdfsState) -> base.Arrays:
-        """The samples' changing columns, the centres, and ``A_t``."""
         samples = {"lines": state.lines[:, : non_smooth.LAG + 1]}
         return base.Arrays(samples, {"pairs": state.pairs}, {"growth": np.array([state.growth])})
 
@@ -126,7 +125,6 @@ class NsAdfs(Pairwise[NsAdfsState]):
 
 @base.register("ns-adfs", poisson=True, smooth=False)
 def prepare(problem: Problem, setting: base.MethodSetting) -> base.Method:
-    """Algorithm 3 with its schedule and its clock."""
     chosen = parameters_of("ns-adfs", NonSmoothParameters, problem, setting)
     first = max(sys.float_info.min, problem.objective(np.zeros(problem.n_features)))
     needed = functools.partial(chosen.iterations_to, first=first)

@@ -120,13 +120,11 @@ class PointSaga(TableAlgorithm[PointSagaState]):
         return state
 
     def output(self, state: PointSagaState) -> Matrix:
-        """The iterate, the same for all nodes."""
         s, r = state.scales
         x = s * state.pairs[0, ::2] + r * state.pairs[0, 1::2]
         return np.tile(x, (self.problem.n_nodes, 1))
 
     def arrays(self, state: PointSagaState) -> base.Arrays:
-        """The table, and the one machine's vectors."""
         shared = {"pairs": state.pairs, "scales": state.scales}
         return base.Arrays({"lines": state.lines[:, : kernel.NORM2]}, {}, shared)
 

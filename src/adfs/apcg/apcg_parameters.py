@@ -176,7 +176,6 @@ class Sampler:
         self._table = alias_table(p)
 
     def draw(self, start: int, stop: int) -> NDArray[np.int32]:
-        """Coordinates of iterations ``start`` to ``stop``."""
         which = np.empty(stop - start, np.int32)
         sampling.draw_which(which, start, self._key, self._table)
         return which

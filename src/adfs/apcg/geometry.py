@@ -95,7 +95,6 @@ def least_by_discs(diagonal: Vector, sums: Vector) -> float:
 
 
 def refuse_negative(least: float, zero: float) -> None:
-    """Refuse an eigenvalue that is negative beyond rounding: f_A would not be convex."""
     if least < -zero:
         raise DataError(
             f"The matrix must be positive semi-definite; its least eigenvalue is {least:.3g}. "

@@ -101,7 +101,6 @@ class ApcgPlan:
 
     @property
     def trial_length(self) -> int:
-        """Iterations of the trial."""
         rho = self.parameters.rho
         return 0 if self.trial is None or rho is None else math.ceil(TRIAL / rho)
 
@@ -129,7 +128,6 @@ class ApcgPlan:
 
 
 def shortest_stretch(parameters: ApcgParameters) -> int:
-    """Iterations of the shortest stretch between two restarts."""
     return math.ceil(UNIT / parameters.p_R)
 
 
@@ -153,7 +151,6 @@ class Run:
         self._follow(plan.trial or plan.parameters)
 
     def _follow(self, parameters: ApcgParameters) -> None:
-        """Begin at ``_start`` with these parameters."""
         self.parameters = parameters
         self._sampler = Sampler(parameters.p, self._seed)
         self._restarts = self._plan.restarts(parameters)

@@ -92,7 +92,6 @@ def pack(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> list[Buffer]
 
 
 def _as_stored(name: str, array: Array) -> Array:
-    """The array in C order and little-endian: itself, where possible."""
     stored = np.asarray(array, dtype=array.dtype.newbyteorder("<"), order="C")
     if stored.dtype.str not in DTYPES:
         raise TypeError(

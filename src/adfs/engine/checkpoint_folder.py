@@ -263,10 +263,7 @@ class CheckpointFolder:
         return [name for name in found if name is not None]
 
     def _is_ours(self, name: CheckpointName) -> bool:
-        """Whether this rank tidies a file: its own, and those of ranks that do not exist now.
-
-        Every file has one such rank, for any size of the run that wrote it.
-        """
+        """Whether this rank tidies a file: its own, and those of ranks that do not exist now."""
         return name.rank % self.size == self.rank
 
     def _is_of_this_run(self, name: CheckpointName) -> bool:

@@ -136,10 +136,7 @@ class Checkpointer:
             ) from None
 
     def _put_in_place(self, position: int, loaded: Loaded, stepper: Stepper) -> Arrays:
-        """Write the arrays of samples and of the state's nodes; returns what the stepper restores.
-
-        That is the arrays with one row per node, and the shared ones.
-        """
+        """Write arrays of samples and of the state's nodes; returns what the stepper restores."""
         with self._same_run(position):
             own, of_state = stepper.arrays(), stepper.algorithm.arrays(stepper.state).nodes
             nodes = self.problem.nodes.tolist()

@@ -38,10 +38,7 @@ class EvaluationPolicy:
         self.memory = memory
 
     def _slope(self, spent: Spent, error: float) -> float:
-        """Factors e per event since the last evaluation; almost 0 where the error did not fall.
-
-        Its iteration and error, if any, come after the last interval in the memory.
-        """
+        """Factors e per event since the last evaluation in the memory; almost 0 without a gain."""
         before, self.memory[1:] = self.memory[1:], [spent.position, error]
         if not before or not 0.0 < error < before[1]:
             return FLAT

@@ -62,7 +62,6 @@ class BlockStepper:
         self.clock.copy().advance(events)
 
     def load(self, stop: int) -> None:
-        """Take up the events up to the position ``stop``."""
         self._stop = stop
 
     def serve(self) -> bool:
@@ -166,7 +165,6 @@ class QueueStepper:
 
     @property
     def done(self) -> bool:
-        """Whether every node has executed its loaded events."""
         return bool((self.mailbox.status == rank_nodes.DONE).all())
 
     def warm_up(self) -> None:
@@ -243,7 +241,6 @@ class QueueStepper:
 
 
 def _totals(tally: NDArray[Any], n_features: int) -> tuple[int, Counts]:
-    """Events executed, and their costs."""
     updates, exchanges = (int(total) for total in tally.sum(axis=0))
     return updates + exchanges, exchange_counts(updates + exchanges, exchanges, n_features)
 
@@ -254,7 +251,6 @@ Stepper = BlockStepper | QueueStepper
 def make_stepper(
     problem: Problem, method: Method, setting: MethodSetting, theta: Vector | None
 ) -> Stepper:
-    """The stepper of a method on the problem's network."""
     if problem.network.is_whole or not hasattr(method.algorithm, "queued"):
         return BlockStepper(problem, method, theta)
     return QueueStepper(problem, method, setting, theta)

@@ -76,11 +76,9 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]
         return self
 
     def _objective(self) -> Objective:
-        """Check the estimator's own parameters."""
         raise NotImplementedError
 
     def _needs(self, ranks: Peers) -> dict[str, Any]:
-        """Options of scikit-learn's `validate_data` for X and y."""
         return {}
 
     def _train(self, task: FitTask) -> tuple[list[Result], Sequence[Any]]:
@@ -185,10 +183,7 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]
 
 @dataclass(eq=False, repr=False)
 class ColumnEstimator(LinearEstimator):
-    """An estimator whose intercept is the weight of a constant column.
-
-    The column is ``intercept_scaling`` high, and its weight is regularised like any other.
-    """
+    """Has as intercept the weight, regularised, of a column that is ``intercept_scaling`` high."""
 
     _: KW_ONLY
     intercept_scaling: float = 1.0
@@ -243,7 +238,6 @@ def _checked_weights(given: Any, n_samples: int) -> Vector:
 
 
 def sigma_of(C: Any) -> float:
-    """The total regularisation ``1 / C``."""
     sigma = 1.0 / positive("C", C, "try 1, the inverse of the regularisation")
     return finite("1 / C", sigma, hint=f"C={C!r} is too small")
 

@@ -35,7 +35,6 @@ class LinearClassifier(ClassifierMixin, ColumnEstimator):  # type: ignore[misc]
     _weighs_one_class = False
 
     def _loss(self) -> str:
-        """The name of the loss."""
         raise NotImplementedError
 
     def _objective(self) -> Objective:

@@ -73,7 +73,6 @@ def union(
 
 
 def as_plain(values: NDArray[Any], what: str) -> NDArray[Any]:
-    """The same values as numbers or words."""
     plain = np.array(values.tolist()) if values.dtype.hasobject else values
     if plain.dtype.kind not in KINDS:
         raise DataError(
@@ -135,7 +134,6 @@ class RowLayout(NamedTuple):
         ]
 
     def network(self) -> Network:
-        """The network of these nodes."""
         if self.ranks.size == 1:
             return Network(self.topology)
         from adfs.mpi.mpi_network import MpiNetwork
@@ -143,10 +141,7 @@ class RowLayout(NamedTuple):
         return MpiNetwork(self.ranks, self.topology, self.rank_of)  # type: ignore[arg-type]
 
     def add_up(self, of_node: Callable[[Rows], Any]) -> NDArray[np.float64]:
-        """Sum over all nodes of the vector that ``of_node`` makes of a node's rows.
-
-        They are added in the order of the nodes: the same bits whichever ranks have them.
-        """
+        """Sum over all nodes, in their order, of what ``of_node`` makes of a node's rows."""
         own = np.array(
             [of_node(self.order[a:b]) for a, b in itertools.pairwise(self.cuts)], dtype=np.float64
         )
@@ -224,7 +219,6 @@ def _grouped(
 
 
 def _ranks_of(names: NDArray[Any], places: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
-    """The rank of each name."""
     rank_of = np.full(len(names), -1, np.int64)
     for rank, own in enumerate(places):
         twice = own[rank_of[own] >= 0]

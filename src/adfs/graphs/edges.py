@@ -17,7 +17,6 @@ LARGEST = 2**31 - 1  # node and edge numbers are int32 wherever they are stored
 
 
 def whole(name: str, value: Any, least: int) -> int:
-    """``value`` as an int at least ``least``, or an error."""
     hint = f"pass for example {name}={max(least, 4)}"
     return checks.whole(name, value, least, LARGEST, hint, GraphError)
 
@@ -96,7 +95,6 @@ def components(n_nodes: int, edges: Edges) -> tuple[int, NDArray[np.int32]]:
 
 
 def degrees(n_nodes: int, edges: Edges) -> NDArray[np.int64]:
-    """Number of neighbours of each node."""
     return np.bincount(edges.ravel(), minlength=n_nodes).astype(np.int64, copy=False)
 
 

@@ -93,10 +93,7 @@ def advance(which, edges, duration, clock, finish, busy, waiting, reached, left)
 
 @njit(cache=True, nogil=True)
 def work_time(work, speed, random, law, shape, keys, counter):
-    """``work`` elementary steps at a node, each with a factor of its own if ``random``.
-
-    A fraction of a step takes that fraction of a draw.
-    """
+    """``work`` elementary steps at a node, each (or a part of one) with a draw if ``random``."""
     if not random:
         return speed * work
     total, left = 0.0, work

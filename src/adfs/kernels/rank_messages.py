@@ -1,6 +1,6 @@
 """The loop of a rank with MPI's own C functions: no Python between two messages.
 
-`adfs.mpi.library` finds the functions in the library that mpi4py has loaded and makes them known
+`adfs.mpi.communicator` finds the functions in the library that mpi4py has loaded and registers them
 under the names below. Handles of MPI are machine words here, whatever they are in C.
 """
 

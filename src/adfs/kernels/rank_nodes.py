@@ -84,7 +84,6 @@ def count_own(which, ends, here, count):
 
 @njit(cache=True, _nrt=False, forceinline=True)
 def put(queue, cursor, node, when, which, sample, a, growth):
-    """Append an event to a node's queue."""
     place = cursor[node]
     queue.when[place] = when
     queue.which[place] = which
@@ -122,7 +121,6 @@ def find_turn(node, queue):
 
 @njit(cache=True, _nrt=False, nogil=True)
 def begin(queue, mailbox):
-    """Let every node run from the start of its queue."""
     for node in range(mailbox.status.size):
         find_turn(node, queue)
         mailbox.status[node] = RUN

@@ -20,8 +20,7 @@ from adfs.algorithms.base import MethodSetting
 from adfs.data.generators import two_gaussians
 from adfs.errors import ParameterError
 from adfs.graphs.topology import Topology
-from adfs.mpi import library
-from adfs.mpi.communicator import Communicator, yield_core
+from adfs.mpi.communicator import Communicator, register_mpi_symbols, yield_core
 from adfs.mpi.mpi_network import MpiTransport
 from adfs.network import Vector
 from adfs.problem.finite_sum import Problem
@@ -41,7 +40,7 @@ def measure(world: Communicator) -> dict[str, Any]:
             "adfs info --mpi measures messages between ranks, and there is only one; start it as "
             "mpiexec -n 2 adfs info --mpi."
         )
-    compiled = all(world.gather(library.register_mpi_symbols(world.mpi)))
+    compiled = all(world.gather(register_mpi_symbols(world.mpi)))
     rows = [_measure_size(world, n_features, compiled) for n_features in SIZES]
     exchange = np.array([row["exchange_us"] for row in rows])
     latency, per_byte, error = fit_line(8.0 * (np.array(SIZES) + 1), exchange)

@@ -19,8 +19,7 @@ from adfs.engine.steppers import QueueStepper
 from adfs.errors import ParameterError
 from adfs.graphs.topology import Topology
 from adfs.kernels import node_sums, rank_nodes
-from adfs.mpi import library
-from adfs.mpi.communicator import Communicator, open_world, yield_core
+from adfs.mpi.communicator import Communicator, open_world, register_mpi_symbols, yield_core
 from adfs.network import Answer, Callback, Matrix, Network, Numbers, Vector, leaves, pair_up, push
 
 GATHERED = 4_096  # numbers of all ranks together, up to which each rank receives all of them
@@ -29,10 +28,7 @@ POLLS = 2_000  # of a plain carrier without a message, before it returns
 
 
 class MpiNetwork(Network):
-    """A graph whose nodes are spread over ranks, each of which has at least one.
-
-    The communicators of ``world`` carry sums, heartbeats and messages apart from each other.
-    """
+    """A graph whose nodes are spread over ranks, each of which has at least one."""
 
     def __init__(self, world: Communicator, topology: Topology, rank_of: Numbers) -> None:
         self.world = world
@@ -101,7 +97,6 @@ class MpiNetwork(Network):
         return stack[0]
 
     def _gathered(self, own: Vector, counts: list[int]) -> Any:
-        """The numbers of all ranks, one after the other."""
         every = np.empty(sum(counts))
         self.bytes_sent += 8 * len(own) * (self.size - 1)
         yield from _until(self.world.sums.Iallgatherv(own, [every, counts]))
@@ -183,7 +178,6 @@ class MpiTransport:
         self._requests[node] = [received, self._comm.Isend(outgoing, rank, edge)]
 
     def done(self, node: int) -> bool:
-        """Whether both are complete."""
         return bool(self._mpi.Request.Testall(self._requests[node]))
 
 
@@ -244,10 +238,7 @@ class CompiledCarrier:
 
 
 def serve(rank: QueueStepper, transport: Any) -> int:
-    """Run a rank's nodes as far as possible, begin their exchanges, finish completed ones.
-
-    Returns how many nodes moved: none when all wait for other ranks, or are done.
-    """
+    """Run nodes as far as possible, begin exchanges, finish completed ones; how many moved."""
     moved, mailbox = rank.advance(), rank.mailbox
     for node in np.flatnonzero(mailbox.status == rank_nodes.POST).tolist():
         edge = int(rank.queue.which[rank.queue.head[node]])
@@ -265,8 +256,7 @@ def serve(rank: QueueStepper, transport: Any) -> int:
 def make_carrier(
     rank: QueueStepper, mpi: Any, comm: Any, keep_waits: bool = False
 ) -> CompiledCarrier | PlainCarrier:
-    """Compiled code where the platform allows it."""
-    if library.register_mpi_symbols(mpi):
+    if register_mpi_symbols(mpi):
         return CompiledCarrier(rank, mpi, comm, keep_waits)
     return PlainCarrier(rank, MpiTransport(mpi, comm))
 
@@ -285,7 +275,6 @@ def connect(topology: Topology | None, n_own: int, nodes: Sequence[int] | None) 
 
 
 def _placed(claims: list[list[int]], counts: list[int], graph: Topology) -> Numbers:
-    """The rank of each node, from the nodes that each rank claims."""
     rank_of = np.full(graph.n_nodes, -1, np.int64)
     for rank, own in enumerate(claims):
         if len(own) != counts[rank] or own != sorted(set(own)) or not own:

@@ -39,14 +39,10 @@ class DualPoint(NamedTuple):
 
 def dual_point(problem: Problem, theta: Vector) -> DualPoint:
     """``c = w l'(x . theta)``; where the loss is not smooth, the subgradient nearest to zero."""
-    scores, duals = np.empty(problem.n_rows), np.empty(problem.n_rows)
-    certificate.predictions(problem.rows, theta, 0, problem.n_rows, scores)
+    scores, duals = np.empty((2, problem.n_rows))
     sums = np.zeros((len(problem.nodes), problem.n_features))
-    for own in range(len(problem.nodes)):
-        certificate.dual_sum(
-            problem.loss.code, problem.rows, problem.labels, problem.weights,
-            problem.offsets[own], problem.offsets[own + 1], scores, duals, sums[own],
-        )  # fmt: skip
+    for own, ends in enumerate(itertools.pairwise(problem.offsets.tolist())):
+        certificate.dual_sum(*problem.samples, *ends, theta, scores, duals, sums[own])
     return DualPoint(scores, duals, sums)
 
 
@@ -98,9 +94,8 @@ NOT_A_MODEL = Certificate(math.nan, math.nan)
 def load_kernels(problem: Problem) -> None:
     """Compile or load what evaluations call, on no sample: that belongs to set-up."""
     theta, sums = np.zeros(problem.n_features), np.zeros((1, 2 * problem.n_features))
-    of_samples = (problem.loss.code, problem.rows, problem.labels, problem.weights)
-    certificate.gap_pass(*of_samples, problem.squared_norms, 0, 0, theta, np.empty(0), sums)
-    certificate.objective_gradient(*of_samples, 0, 0, theta, theta.copy())
+    certificate.gap_pass(*problem.samples, problem.squared_norms, 0, 0, theta, np.empty(0), sums)
+    certificate.objective_gradient(*problem.samples, 0, 0, theta, theta.copy())
     certificate.square(theta)
 
 
@@ -118,10 +113,7 @@ def certify(problem: Problem, theta: Vector, duals: Vector | None = None) -> Cer
 def certificate_steps(
     problem: Problem, thetas: list[Vector], duals: Callable[[int], Vector] | None
 ) -> Steps[list[Certificate]]:
-    """A certificate for each of ``thetas``, with dual coefficients asked for node by node.
-
-    Where there are none it follows from the gradient alone.
-    """
+    """A certificate for each of ``thetas``; without duals it follows from the gradient alone."""
     finite = [bool(np.isfinite(theta).all()) for theta in thetas]
     models = list(itertools.compress(thetas, finite))
     found: list[Certificate] = []
@@ -139,13 +131,10 @@ def _gradient_steps(problem: Problem, thetas: list[Vector]) -> Steps[list[Certif
 
     def parts() -> Iterator[Part]:
         """Each node's gradient and losses for all of ``thetas``."""
-        for own in range(len(problem.nodes)):
+        for ends in itertools.pairwise(problem.offsets.tolist()):
             row = np.zeros((len(thetas), width))
             for theta, part in zip(thetas, row, strict=True):
-                part[-1] = certificate.objective_gradient(
-                    problem.loss.code, problem.rows, problem.labels, problem.weights,
-                    problem.offsets[own], problem.offsets[own + 1], theta, part,
-                )  # fmt: skip
+                part[-1] = certificate.objective_gradient(*problem.samples, *ends, theta, part)
             yield Part(row.reshape(-1), ())
 
     total, _ = yield Ask(width * len(thetas), 0, parts())
@@ -202,17 +191,14 @@ def node_pass(
 ) -> tuple[float, float, Vector, Vector]:
     """One node's sums: losses, Fenchel gaps, ``sum c x`` and ``sum w l' x``."""
     rows, sums = problem.node_rows(node), np.zeros((1, 2 * problem.n_features))
-    losses, gaps = certificate.gap_pass(
-        problem.loss.code, problem.rows, problem.labels, problem.weights, problem.squared_norms,
-        rows.start, rows.stop, theta, duals, sums,
-    )  # fmt: skip
+    samples = (*problem.samples, problem.squared_norms, rows.start, rows.stop)
+    losses, gaps = certificate.gap_pass(*samples, theta, duals, sums)
     return losses, gaps, sums[0, ::2], sums[0, 1::2]
 
 
 def gap_from_sums(
     losses: float, gaps: float, dual_sum: Vector, gradient: Vector, theta: Vector, sigma: float
 ) -> Certificate:
-    """Certificate from sums over all nodes."""
     objective = losses + quadratic(theta, 0.5 * sigma)
     by_duals = gaps + quadratic(theta + dual_sum / sigma, 0.5 * sigma)
     by_gradient = quadratic(gradient + sigma * theta, 1.0, 2.0 * sigma)

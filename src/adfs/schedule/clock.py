@@ -68,7 +68,6 @@ class Clock:
 
     @property
     def code(self) -> int:
-        """The kind of clock, as kernels know it."""
         return CODES[self.kind]
 
     @property
@@ -185,7 +184,6 @@ class PairClock(Clock):
 
 
 def _ticks(events: Events, first: int) -> NDArray[np.int64]:
-    """Ticks from event ``first`` of the block on; none in the shared form."""
     return NO_TICKS if events.ticks is None else events.ticks[first:]
 
 

@@ -89,7 +89,6 @@ class Drawer:
 
 
 def alias_table(weights: Vector) -> NDArray[np.int64]:
-    """Alias table of weights >= 0 with a positive sum."""
     if not 0.0 < weights.sum() < np.inf or (weights < 0).any():
         raise ParameterError("Sampling weights must be finite, >= 0 and not all zero.")
     table = np.zeros(len(weights), np.int64)
@@ -100,10 +99,7 @@ def alias_table(weights: Vector) -> NDArray[np.int64]:
 def sample_tables(
     law: SamplingLaw, nodes: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Alias tables of the nodes' samples, end to end, and where each begins.
-
-    A node that never computes has none.
-    """
+    """Alias tables of the nodes' samples, end to end, and where each begins; none where p is 0."""
     tables = [np.zeros(0, np.int64)]
     for node in nodes.tolist():
         known = law.p_node[node] > 0.0

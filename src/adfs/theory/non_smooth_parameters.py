@@ -148,7 +148,6 @@ class NonSmoothParameters(PairwiseParameters):
         return 3.0 / (self.smoothness * self.p_least**2)
 
     def limits(self) -> tuple[Vector, Vector]:
-        """The largest root sets ``S``."""
         return -self.edge_roots, -self.node_roots
 
     @property
@@ -205,10 +204,7 @@ def _parameters(
 
 
 def paper(setting: RuleInput, p_comm: float | None = None) -> NonSmoothParameters:
-    """Appendix B.5: ``mu_ij^2 = lambda_min / (1 + m)``, even probabilities of each kind.
-
-    Where shards differ, ``m`` is the largest.
-    """
+    """Appendix B.5: ``mu_ij^2 = lambda_min / (1 + m)``, m of the largest shard; even shares."""
     topology, counts = setting.topology, setting.problem.dual_bounds.live_counts
     m = int(counts.max())
     if p_comm is None:
@@ -288,5 +284,4 @@ class Flow:
         self._grounded = splu((EDGE_MU2 * topology.laplacian()).tocsc()[:-1, :-1])
 
     def energy(self, demand: Vector) -> float:
-        """Summed over the columns of ``demand``."""
         return float(np.sum(demand[:-1] * self._grounded.solve(demand[:-1])))

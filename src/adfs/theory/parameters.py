@@ -309,7 +309,6 @@ class Parameters(PairwiseParameters):
         return float(min(least, LARGEST_RHO))
 
     def limits(self) -> tuple[Vector, Vector]:
-        """Largest ``rho`` that each edge and each node allows."""
         return self.edge_limits, self.node_limits
 
     @property

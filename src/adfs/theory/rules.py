@@ -63,12 +63,10 @@ class RuleInput(NamedTuple):
 
     @property
     def topology(self) -> Topology:
-        """Graph of the nodes."""
         return self.problem.topology
 
     @property
     def conditioning(self) -> Conditioning:
-        """Smoothness of the samples."""
         return self.problem.conditioning
 
     @property
@@ -95,7 +93,6 @@ class RuleInput(NamedTuple):
 def checked_input(
     problem: Problem, tau: float, clock: str, delays: Delays | None, p_comm: float | None
 ) -> RuleInput:
-    """The input of the rules, if it is one."""
     checks.choice("clock", clock, CLOCKS)
     if p_comm is not None and problem.n_nodes == 1 and p_comm != 0.0:
         raise ParameterError(f"p_comm={p_comm:g} must be 0 or left out: one node has no edge.")
@@ -196,7 +193,6 @@ class Candidate:
         return min(p_comm * self.edge_rate, (1.0 - p_comm) * self.node_rate)
 
     def parameters(self, how: str, p_comm: float) -> Parameters:
-        """The full object."""
         p_edge, p_node = p_comm * self.edge_shares, (1.0 - p_comm) * self.shares
         return self.setting.parameters(
             how, self.masses, self.alpha, self.sigma_A, p_edge, p_node
@@ -228,16 +224,7 @@ def _lambda_min(topology: Topology) -> float:
     return EDGE_MU2 * topology.spectrum.lambda_min
 
 
-class TimedCandidate(NamedTuple):
-    """A candidate at one ``p_comm``, with its predicted times for each beta."""
-
-    candidate: Candidate
-    p_comm: float
-    times: Vector
-
-
 def tune(setting: RuleInput, p_comm: float | None, mu_scale: float | None) -> Parameters:
-    """Best valid parameters for the setting's delays and clock."""
     baselines = [paper(setting), exact(setting)]
     reference = np.array([predicted_times(each, setting) for each in baselines])
     goal = reference.min(axis=0)
@@ -246,7 +233,7 @@ def tune(setting: RuleInput, p_comm: float | None, mu_scale: float | None) -> Pa
         for shares, tilt in _splits(setting)
         for entry in _entries(setting, shares, tilt, p_comm, mu_scale)
     ]
-    entries.sort(key=lambda entry: float(np.max(entry.times / goal)))
+    entries.sort(key=lambda entry: float(np.max(entry[2] / goal)))
     finalists = []
     for found, share, _ in entries[:FINALISTS]:  # with its true sigma_A
         candidate = Candidate(setting, found.masses, found.alpha, found.shares)
@@ -291,10 +278,7 @@ def time_per_event(law: SamplingLaw, setting: RuleInput) -> float:
 
 
 def _splits(setting: RuleInput) -> Iterator[tuple[Vector, Vector]]:
-    """How local updates are split between nodes, and a factor of each node's ``alpha_i``.
-
-    Equal shares for all nodes with data, by the work of each, and fewer where a node is slow.
-    """
+    """Shares of updates (equal, by work, fewer where slow), and a factor of each ``alpha_i``."""
     equal = setting.has_data / np.count_nonzero(setting.has_data)
     need = setting.conditioning.importance_sums * np.sqrt(_alpha(setting, 1.0))
     yield equal, np.ones(len(equal))
@@ -313,7 +297,8 @@ def _alpha(setting: RuleInput, scale: float) -> Vector:
 
 def _entries(
     setting: RuleInput, shares: Vector, tilt: Vector, p_comm: float | None, mu_scale: float | None
-) -> Iterator[TimedCandidate]:
+) -> Iterator[tuple[Candidate, float, Vector]]:
+    """Candidates, each at some values of ``p_comm`` and with its predicted times for each beta."""
     masses = setting.conditioning.batch_smoothness()
     rough = setting.topology.n_nodes > DENSE_LIMIT  # an eigenvalue for each would cost too much
     candidates = [
@@ -326,7 +311,7 @@ def _entries(
         for value in around if p_comm is None else [p_comm]:
             visit = (1.0 - value) * candidate.visit_rate
             rate = np.minimum(2.0 * candidate.rho(value), BETAS * visit)
-            yield TimedCandidate(candidate, float(value), seconds(value) / rate)
+            yield candidate, float(value), seconds(value) / rate
 
 
 class TimeCurve:
@@ -338,5 +323,4 @@ class TimeCurve:
         self.logs = np.log(times)
 
     def __call__(self, p_comm: float) -> float:
-        """Time per event at any ``p_comm``."""
         return float(np.exp(np.interp(np.log(p_comm), np.log(self.knots), self.logs)))
