@@ -48,12 +48,10 @@ class Adfs(Pairwise[AdfsState]):
     def __init__(self, problem: Problem, parameters: Parameters, schedule: str = "shared") -> None:
         super().__init__(problem, parameters, schedule)
         self._ahead = int(not self.continuized)  # idle steps from the index of v to that of y
-        rho = parameters.rho  # idle differences shrink by it, an iteration or a tick
         # Powers of what an idle difference shrinks by, per iteration or per tick.
-        table, rate = edge.decay_table, rho
+        self.decay = edge.decay_table(parameters.rho)  # type: ignore[no-untyped-call]
         if self.continuized:
-            table, rate = edge.power_table, -2.0 * rho / TICKS
-        self.decay = table(rate)  # type: ignore[no-untyped-call]
+            self.decay = edge.power_table(-2.0 * parameters.rho / TICKS)  # type: ignore[no-untyped-call]
         self.constants = edge.RunConstants(
             edges=problem.network.ends,
             edge_eta=parameters.edge_eta,

@@ -117,10 +117,7 @@ def mean_size(problem: Problem) -> float:
 
 
 class Dsba(TableAlgorithm[kernel.DsbaState]):
-    """DSBA on a network: per round a proximal step and an exchange with all neighbours.
-
-    The pass over the data that fills the table before round 0 is counted nowhere, as set-up.
-    """
+    """DSBA on a network: per round a proximal step and an exchange with all neighbours."""
 
     def __init__(self, problem: Problem, parameters: DsbaParameters, seed: int) -> None:
         d, n_messages = problem.n_features, 2 * problem.topology.n_edges

@@ -79,7 +79,10 @@ class PointSagaState:
 
 
 class TableAlgorithm(base.RoundAlgorithm[S]):
-    """A method with a table of gradients, one scalar per sample in the ``lines`` of its state."""
+    """A method with a table of gradients, one scalar per sample in the ``lines`` of its state.
+
+    The pass over the data that fills the table before round 0 is counted nowhere, as set-up.
+    """
 
     def duals(self, state: Any, node: int) -> Vector:
         """The table's ``c = w l'`` of a node's samples."""
@@ -88,10 +91,7 @@ class TableAlgorithm(base.RoundAlgorithm[S]):
 
 
 class PointSaga(TableAlgorithm[PointSagaState]):
-    """Point-SAGA on one machine; every node is given its iterate.
-
-    The pass over the data that fills the table before round 0 is counted nowhere, as set-up.
-    """
+    """Point-SAGA on one machine; every node is given its iterate."""
 
     def __init__(self, problem: Problem, parameters: PointSagaParameters, seed: int) -> None:
         super().__init__(problem, parameters, [base.Counts(n_prox=1)])

@@ -86,10 +86,7 @@ class ApcgPlan:
 
     @classmethod
     def with_trial(cls, parameters: ApcgParameters, own_sampling: bool) -> ApcgPlan:
-        """Restarts, and a trial by Corollary 2 where there is time for one.
-
-        A user's sampling is kept; ours (``own_sampling``) is each corollary's best.
-        """
+        """Restarts, and a trial by Corollary 2 if there is time, with its own best sampling."""
         if parameters.rho is None:
             return cls(parameters, True)
         M, R = parameters.M, parameters.R

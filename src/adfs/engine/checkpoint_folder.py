@@ -216,10 +216,7 @@ class CheckpointFolder:
         return None if missing else loaded
 
     def _read(self, name: CheckpointName, kept: set[int] | None = None) -> Loaded | None:
-        """A file of this run, with the arrays of nodes in ``kept`` alone; None if it is damaged.
-
-        Without ``kept`` only its header is read, else every byte is checked.
-        """
+        """A file of this run: its header, or with ``kept`` all bytes checked; None if damaged."""
         path = self.folder / str(name)
         arrays: NodeArrays = {}
         try:

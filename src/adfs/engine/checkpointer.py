@@ -88,10 +88,7 @@ class Checkpointer:
         self.store.tidy(min(self.problem.network.gather(self.saved)))
 
     def resume(self, stepper: Stepper, controller: RunController) -> tuple[int | None, float]:
-        """Continue from the newest position that every process has; returns it and its seconds.
-
-        Without such a position they are None and 0. Rank 0 reports them.
-        """
+        """Continue from the newest position that all processes have: it or None, its seconds."""
         peers, nodes = self.problem.network.peers, self.problem.nodes.tolist()
         found = peers.gather(attempt(peers, lambda: list(self.store.valid_positions(nodes))))
         common = set(found[0]).intersection(*found[1:])

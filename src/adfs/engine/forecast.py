@@ -93,10 +93,7 @@ def warn_if_long(problem: Problem, ahead: Forecast, stopping: Stopping) -> None:
 
 
 def _reason(problem: Problem) -> str:
-    """What makes the condition number large; called on all ranks.
-
-    The largest column is named if it is much larger than the others; those of zeros do not count.
-    """
+    """What makes the condition number large, also one large column; called on all ranks."""
     smooth = problem.loss.smooth
     kappa = (problem.conditioning if smooth else problem.dual_bounds).kappa
     node = int(np.argmax(kappa))

@@ -155,10 +155,7 @@ class DisplayEvaluations:
 def choose_policy(
     method: Method, tol: float, evaluate_every: Any, is_long: bool
 ) -> tuple[EvaluationPolicy, DisplayEvaluations]:
-    """The policy of a run that is to end at ``tol``, and its evaluations for display.
-
-    A long run is evaluated more often than once per time in which theory expects a factor e.
-    """
+    """The policy of a run to ``tol``, and its display; a long run is evaluated more often."""
     display = DisplayEvaluations(method.shortest if evaluate_every == "curve" else None)
     if callable(evaluate_every):
         return evaluate_every(method), display

@@ -261,10 +261,7 @@ def _classes_of(task: FitTask) -> NDArray[Any]:
 def _class_weights(
     given: Any, classes: NDArray[Any], y: NDArray[Any], task: FitTask
 ) -> NDArray[np.float64]:
-    """One weight per class; ``balanced`` is ``sum w / (n_classes * sum of w over the class)``.
-
-    The sums are over the rows of all nodes.
-    """
+    """One per class; ``balanced`` is ``sum w / (n_classes * sum of w over the class)``."""
     if given is None:
         return np.ones(len(classes))
     if _is_balanced(given):

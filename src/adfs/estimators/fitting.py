@@ -28,10 +28,7 @@ Target = tuple[Vector, Vector]  # labels and weights of one model; all models ha
 
 
 class Objective(NamedTuple):
-    """The function that an estimator minimises: its loss times ``factor``, and ``sigma`` in total.
-
-    Targets are divided by ``unit``; models are multiplied by it.
-    """
+    """Loss times ``factor``, ``sigma`` in total; targets over ``unit``, models times it."""
 
     loss: str
     sigma: float

@@ -68,10 +68,7 @@ moment = by_type(AdfsArithmetic, _smooth_moment, _convex_moment)
 
 @njit(cache=True, _nrt=False, nogil=True)
 def count_own(which, ends, here, count):
-    """Add each node's local updates, and its exchanges as an edge's first and second end, (n, 3).
-
-    ``ends`` are the edges in this rank's numbers, ``here`` the nodes'.
-    """
+    """Count each node's local updates, and its exchanges as first and as second end, (n, 3)."""
     n_edges = ends.shape[0]
     for k in range(which.size):
         if which[k] >= n_edges:

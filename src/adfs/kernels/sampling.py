@@ -94,10 +94,7 @@ def build_alias(weights, table):
 
 @njit(cache=True, _nrt=False, forceinline=True)
 def pack(threshold, alias):
-    """One word from a threshold in [0, 1] and an alias; a full cell has itself as alias.
-
-    Rounded up: a positive weight, however small, keeps a chance.
-    """
+    """One word from a threshold, rounded up so that no positive weight is lost, and an alias."""
     units = min(np.int64(math.ceil(threshold * THRESHOLD_ONE)), THRESHOLD_ONE - 1)
     return (units << ALIAS_BITS) | np.int64(alias)
 

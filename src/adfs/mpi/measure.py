@@ -122,10 +122,7 @@ def partner(rank: int, turn: int, size: int) -> int | None:
 
 
 def fit_line(amounts: Vector, times: Vector) -> tuple[float, float, float]:
-    """Least squares of ``times = a + b amounts`` with a, b >= 0: a, b, largest relative error.
-
-    Errors are relative: absolute ones would let the largest message alone decide.
-    """
+    """``times = a + b amounts`` in relative errors, a, b >= 0: a, b, the largest error."""
     scaled = np.stack([np.ones_like(amounts), amounts / amounts.max()], axis=1) / times[:, None]
     solution, _ = nnls(scaled, np.ones_like(times))
     error = float(np.abs(scaled @ solution - 1.0).max())

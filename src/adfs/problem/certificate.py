@@ -167,10 +167,7 @@ def _steps_with_duals(
 
 
 def zero_steps(problem: Problem) -> Steps[Certificate]:
-    """Certificate of ``theta = 0`` with duals 0, where every run from nothing starts.
-
-    It needs no pass over the features, and does without the bound by the gradient.
-    """
+    """Certificate of ``theta = 0`` with duals 0, without a pass over the features."""
     own = (Part(np.empty(0), (losses, gaps)) for losses, gaps in problem.at_zero.tolist())
     _, values = yield Ask(0, 2, own)
     return Certificate(in_order(values[:, 0]), in_order(values[:, 1]))

@@ -100,10 +100,7 @@ class Delays:
         return np.array([stream_key(self.seed, name) for name in names], dtype=np.uint64)
 
     def law_arguments(self, n_edges: int, n_nodes: int) -> tuple[int, int, int, float]:
-        """What the kernel asks: the law multiplies ``first <= which < last``; its code, its shape.
-
-        The range is empty for constant delays, so that they draw nothing.
-        """
+        """The law multiplies ``first <= which < last`` (none if constant); its code, its shape."""
         if self.law == "constant":
             return 0, 0, LAWS[self.law], 0.0
         first = n_edges if self.applies_to == "computations" else 0

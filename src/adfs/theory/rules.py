@@ -165,10 +165,7 @@ def exact(
 
 
 class Candidate:
-    """Everything but ``p_comm``: edges by ``sqrt(M R)``, nodes by ``shares``.
-
-    ``rough`` takes the closed bound on ``sigma_A`` instead of an eigenvalue: for searches.
-    """
+    """All but ``p_comm``; ``rough`` takes the closed bound on ``sigma_A``, for searches."""
 
     def __init__(
         self, setting: RuleInput, masses: Vector, alpha: Vector, shares: Vector, rough: bool = False
