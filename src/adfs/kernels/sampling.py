@@ -119,26 +119,27 @@ def draw_which(which, start, key, table):
 
 
 @njit(cache=True, _nrt=False, nogil=True)
-def draw_samples(sample, which, start, when, n_edges, here, keys, tables, offsets):
+def draw_samples(sample, which, start, when, n_edges, keys, tables, offsets):
     """Each local event's sample, from its node's own stream at the event's index; -1 for edges.
 
-    The indices are those from ``start`` on, or ``when`` if that is not empty. ``here`` gives a
-    node's number in this process; ``keys``, ``tables`` and ``offsets`` are of the nodes here.
+    The indices are those from ``start`` on, or ``when`` if that is not None.
     """
-    tables_at, dense = tables.ctypes.data, when.size == 0
+    tables_at = tables.ctypes.data
     for k in range(which.size):
         soon = k + AHEAD
         if soon < which.size and which[soon] >= n_edges:
-            own = here[which[soon] - n_edges]
-            u = uniform(keys[own], start + soon if dense else when[soon])
-            cell = offsets[own] + np.int64(u * (offsets[own + 1] - offsets[own]))
+            node = which[soon] - n_edges
+            first = offsets[node]
+            u = uniform(keys[node], start + soon if when is None else when[soon])
+            cell = first + np.int64(u * (offsets[node + 1] - first))
             prefetch(np.uintp(tables_at + 8 * cell))
-        if which[k] >= n_edges:
-            own = here[which[k] - n_edges]
-            u = uniform(keys[own], start + k if dense else when[k])
-            sample[k] = alias_draw(tables, offsets[own], offsets[own + 1] - offsets[own], u)
-        else:
+        node = which[k] - n_edges
+        if node < 0:
             sample[k] = -1
+        else:
+            first = offsets[node]
+            u = uniform(keys[node], start + k if when is None else when[k])
+            sample[k] = alias_draw(tables, first, offsets[node + 1] - first, u)
 
 
 @njit(cache=True, _nrt=False, nogil=True)

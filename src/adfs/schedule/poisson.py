@@ -61,7 +61,7 @@ class PoissonSource:
         sizes, self._tables = np.zeros(len(edges) + len(mine), np.int64), np.zeros(0, np.int64)
         if with_samples:
             self._tables, starts = sample_tables(law, mine)
-            sizes[len(edges) :] = np.diff(starts)
+            sizes[len(edges) :] = np.diff(starts)[mine]
         keys = np.concatenate([_keys(seed, "edges", edges), _keys(seed, "nodes", mine)])
         which = np.concatenate([edges, len(law.p_edge) + mine])
         first = np.cumsum(sizes) - sizes

@@ -10,7 +10,7 @@ from adfs.errors import ParameterError
 from adfs.kernels import sampling
 from adfs.network import Network
 from adfs.randomness import stream_key, stream_keys
-from adfs.schedule.events import NO_TICKS, Events
+from adfs.schedule.events import Events
 
 Vector = NDArray[np.float64]
 
@@ -45,36 +45,36 @@ class Drawer:
         self._key = stream_key(seed, "schedule")
         probabilities = np.concatenate([law.p_edge, law.p_node])
         self._table = alias_table(probabilities)
-        nodes = self._here = np.arange(self.n_nodes)
+        nodes = np.arange(self.n_nodes)
         self._is_whole = network is None or network.is_whole
         if network is not None and not self._is_whole:
-            nodes, self._here = network.nodes, network.here
+            nodes = network.nodes
             mine = np.concatenate([(network.ends >= 0).any(axis=1), network.here >= 0])
             self._mine = mine.astype(np.int64)
             self._share = float(probabilities @ self._mine / probabilities.sum())
         self._with_samples = with_samples
         if with_samples:
-            self._samples = stream_keys(seed, "samples", nodes), *sample_tables(law, nodes)
+            keys = np.zeros(self.n_nodes, np.uint64)
+            keys[nodes] = stream_keys(seed, "samples", nodes)
+            self._samples = keys, *sample_tables(law, nodes)
 
     def draw(self, start: int, stop: int) -> Events:
         """Events ``start`` to ``stop``: all of them, or those of the nodes here."""
         which, when = self._draw_which(start, stop)
         sample = np.full(len(which), -1, np.int32)
         if self._with_samples:
-            sampling.draw_samples(
-                sample, which, start, when, self.n_edges, self._here, *self._samples
-            )  # fmt: skip
-        if self._is_whole:
-            return Events(start, which, sample)
-        return Events(start, which, sample, when, stop)
+            sampling.draw_samples(sample, which, start, when, self.n_edges, *self._samples)
+        return Events(start, which, sample, when, None if when is None else stop)
 
-    def _draw_which(self, start: int, stop: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    def _draw_which(
+        self, start: int, stop: int
+    ) -> tuple[NDArray[np.int32], NDArray[np.int64] | None]:
         """The edge or node of each event, and the indices where some are dropped."""
         if self._is_whole:
             which = np.zeros(stop - start, np.int32)  # one node alone: nothing to draw
             if len(self._table) > 1:
                 sampling.draw_which(which, start, self._key, self._table)
-            return which, NO_TICKS
+            return which, None
         expected = self._share * (stop - start)
         size = math.ceil(expected + 6.0 * math.sqrt(expected)) + DRAWN_AT_ONCE
         buffer = np.empty(DRAWN_AT_ONCE, np.int32)
@@ -99,9 +99,9 @@ def alias_table(weights: Vector) -> NDArray[np.int64]:
 def sample_tables(
     law: SamplingLaw, nodes: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Alias tables of the nodes' samples, end to end, and where each begins; none where p is 0."""
-    tables = [np.zeros(0, np.int64)]
-    for node in nodes.tolist():
-        known = law.p_node[node] > 0.0
-        tables.append(alias_table(law.importance_of(node)) if known else tables[0])
-    return np.concatenate(tables), np.cumsum([len(table) for table in tables])
+    """Alias tables of these nodes' samples, end to end, and where those of each node begin."""
+    tables, sizes = [np.zeros(0, np.int64)], np.zeros(len(law.p_node), np.int64)
+    for node in nodes[law.p_node[nodes] > 0.0].tolist():
+        tables.append(alias_table(law.importance_of(node)))
+        sizes[node] = len(tables[-1])
+    return np.concatenate(tables), np.append(0, np.cumsum(sizes))
