@@ -49,9 +49,10 @@ class Adfs(Pairwise[AdfsState]):
         super().__init__(problem, parameters, schedule)
         self._ahead = int(not self.continuized)  # idle steps from the index of v to that of y
         # Powers of what an idle difference shrinks by, per iteration or per tick.
-        self.decay = edge.decay_table(parameters.rho)  # type: ignore[no-untyped-call]
+        table, rate = edge.decay_table, parameters.rho
         if self.continuized:
-            self.decay = edge.power_table(-2.0 * parameters.rho / TICKS)  # type: ignore[no-untyped-call]
+            table, rate = edge.power_table, -2.0 * parameters.rho / TICKS
+        self.decay = table(rate)  # type: ignore[no-untyped-call]
         self.constants = edge.RunConstants(
             edges=problem.network.ends,
             edge_eta=parameters.edge_eta,

@@ -69,7 +69,7 @@ def _plain(value: Any) -> Any:
 
 
 def pack(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> list[Buffer]:
-    """The file's content in parts: views of the arrays, which must not change until then."""
+    """The file's content in parts: views of the arrays, which must not change meanwhile."""
     stored = {name: _as_stored(name, array) for name, array in arrays.items()}
     table, n_bytes = _table((name, each.dtype.str, each.shape) for name, each in stored.items())
     text = dumps({"header": dict(header), "arrays": table})

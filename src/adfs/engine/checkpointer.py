@@ -43,11 +43,7 @@ class Checkpoints(NamedTuple):
 
 
 class Checkpointer:
-    """Saves at every multiple of ``every``, each process when it passes there.
-
-    An error of the disk costs the checkpoint, not the run: ``warn`` is called, once until saving
-    works again. ``saved`` is up to where this process has saved every position; -1 if it has not.
-    """
+    """Saves at multiples of ``every``; ``saved`` is up to where all were, -1 if one was not."""
 
     def __init__(
         self, store: CheckpointFolder, problem: Problem, wanted: Checkpoints, every: int

@@ -29,11 +29,7 @@ LARGEST_SEED = 2**31 - 1
 
 @dataclass(eq=False, repr=False)
 class LinearEstimator(BaseEstimator):  # type: ignore[misc]
-    """A linear model fitted by nodes that exchange messages; the base of all estimators.
-
-    The fields are scikit-learn's parameters: the constructor only stores them, and `fit` checks
-    them.
-    """
+    """A linear model fitted by nodes; its fields are the parameters, which `fit` checks."""
 
     _: KW_ONLY
     n_nodes: int | None = None

@@ -35,7 +35,6 @@ def durations(which, start, ticks, nominal, first, last, law, shape, keys, out):
     """Fill ``out`` with the duration of each event, the first of which is event ``start``.
 
     With ``ticks`` (empty otherwise) an event's number is its tick, which both of its nodes know.
-
     ``nominal`` has one duration per edge, then one per node; the law multiplies those of the events
     with ``first <= which < last``.
     """

@@ -111,9 +111,7 @@ def most_urgent(queue, mailbox):
 
 @njit(cache=True, _nrt=False, nogil=True)
 def run_some(work, rows, queue, clocks, mailbox, port):
-    """Run one node to its next message or its end if they are few, each otherwise.
-
-    Returns how many ran, -1 if MPI has a fault.
+    """Run one node to its next message or end if they are few, else all; how many, -1: MPI's fault.
 
     Of few nodes the most urgent one goes first, lest the peer of its message wait for the others'
     work; many have enough to do for all while one waits, and choosing would take long.
@@ -164,11 +162,7 @@ def run_until_idle(work, rows, queue, clocks, mailbox, port):
 
 @njit(cache=True, _nrt=False, nogil=True)
 def time_exchanges(peer, outgoing, incoming, comm, kind, requests, statuses, flag, seconds):
-    """Exchange ``outgoing`` with a rank once per entry of ``seconds``; returns MPI's fault or 0.
-
-    An exchange begins when both messages are posted and ends when both are through; both ranks
-    begin the next one as soon as they can.
-    """
+    """Time exchanges with a rank, one per entry of ``seconds``; returns MPI's fault or 0."""
     count, tag, both = np.int32(outgoing.size), np.int32(0), np.int32(2)
     first = np.uintp(requests.ctypes.data)
     second = np.uintp(requests.ctypes.data + requests.size // 2)

@@ -282,10 +282,7 @@ _busy = threading.Lock()
 
 @contextlib.contextmanager
 def session() -> Iterator[Communicator]:
-    """The world of this process, while all its ranks do something together.
-
-    An error on which they did not agree ends the job: the other ranks would wait forever.
-    """
+    """The world of this process; an error on which its ranks do not agree ends the job."""
     if not _busy.acquire(blocking=False):
         raise ParameterError(
             "engine='mpi' makes one fit at a time, and another thread makes one; use n_jobs=1."
