@@ -43,7 +43,7 @@ nitpicky = True
 # Only our own public names have to resolve: there is no network to look others up.
 nitpick_ignore_regex = [("py:.*", r"(?!adfs\.).*")]
 # Modules that docstrings name for readers of the source.
-INTERNAL = ("losses", "kernels.loss_functions", "estimators.ridge_intercept", "apcg.solver.apcg")
+INTERNAL = ("losses", "kernels.loss_functions", "apcg.solver.apcg")
 nitpick_ignore = [("py:obj", f"adfs.{name}") for name in INTERNAL]
 
 copybutton_exclude = ".linenos, .gp, .go"  # copy commands without prompts and output

@@ -72,7 +72,6 @@ def agree(peers: Peers, error: Exception | None, name_rank: bool = False) -> Non
 
     The error with the smallest ``order`` is raised, that of the lowest rank among equals; on the
     other ranks one of the same kind and text. Its cause is `AllRanksRaise`.
-
     ``name_rank`` puts the number of the rank before the text, unless all have the same error.
     """
     if peers.size == 1 and error is not None:
@@ -216,11 +215,7 @@ def versions() -> dict[str, str]:
 
 
 def rounding() -> str:
-    """Digest of results whose last digits depend on the processor and its libraries.
-
-    Compiled kernels call the exp, log and log1p of the C library, which has variants for several
-    processors, and so has BLAS.
-    """
+    """Digest of results whose last digits depend on the processor, its C library and BLAS."""
     numbers = []
     for s in np.linspace(-9.0, 9.0, 64).tolist():
         slope = loss_functions.sigmoid(s)

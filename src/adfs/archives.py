@@ -77,11 +77,7 @@ class Archive:
                 }
 
     def map(self, key: str) -> NDArray[Any]:
-        """One array, read-only and left on disk where it is not compressed; its checksum is right.
-
-        Its numbers need not be aligned as compiled code expects them, so take a copy of what is
-        used.
-        """
+        """One array, read-only, on disk unless compressed; maybe unaligned: copy what is used."""
         return self.read(key, mapped=True)
 
     def read(self, key: str, mapped: bool = False) -> NDArray[Any]:

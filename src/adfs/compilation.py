@@ -20,8 +20,8 @@ from adfs.errors import DataError, ParameterError
 from adfs.graphs.topology import Topology
 from adfs.kernels.compiled import counts
 from adfs.kernels.event_loop import run_events
-from adfs.kernels.exchange_timing import time_exchanges
-from adfs.mpi.library import load_mpi, register_mpi_symbols
+from adfs.kernels.rank_messages import time_exchanges
+from adfs.mpi.communicator import load_mpi, register_mpi_symbols
 from adfs.mpi.mpi_network import PlainCarrier, make_carrier
 from adfs.network import Network
 from adfs.problem.finite_sum import Problem
@@ -67,7 +67,6 @@ def compile_all() -> Compiled:
 
 
 def _require_folder() -> str:
-    """The folder of the kernels; refuses where they are not compiled, or cannot be kept."""
     if not hasattr(run_events, "stats"):
         raise DataError("NUMBA_DISABLE_JIT is set, so no kernel is compiled; unset it.")
     folder: str = run_events.stats.cache_path
@@ -125,7 +124,6 @@ def _run_others() -> None:
 
 
 def _mpi() -> Any:
-    """``mpi4py.MPI``, loaded but not started; None where compiled code cannot call it."""
     with contextlib.suppress(ParameterError):
         mpi = load_mpi()
         return mpi if register_mpi_symbols(mpi) else None

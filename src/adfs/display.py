@@ -37,11 +37,7 @@ def data_frame(columns: Mapping[str, Sequence[Any]]) -> Any:
 
 
 def plot_function(module: str, name: str) -> Callable[..., Any]:
-    """A function of `adfs.study.plots`, which needs matplotlib.
-
-    It is found by name when a figure is asked for, so that packages below `adfs.study` need not
-    import it.
-    """
+    """A function of `adfs.study.plots`, by name: packages below do not import matplotlib."""
     if importlib.util.find_spec("matplotlib") is None:
         raise AdfsError("plot() needs matplotlib; install it with `pip install '.[plots]'`.")
     found: Callable[..., Any] = getattr(importlib.import_module(f"adfs.study.plots.{module}"), name)

@@ -58,10 +58,7 @@ FAILURES = (AdfsError, CheckpointError, OSError, MemoryError)
 
 
 class AllRanksRaise(Exception):
-    """The cause (``raise error from ...``) of an error that all ranks of a job raise together.
-
-    ``prints`` is true on the one rank that is to print it.
-    """
+    """Cause of an error that all ranks raise; ``prints`` is true on the one that prints it."""
 
     def __init__(self, rank: int, prints: bool) -> None:
         super().__init__(f"rank {rank} found this error, and all ranks raise it")

@@ -38,10 +38,7 @@ class Part(NamedTuple):
 
 
 class Ask(NamedTuple):
-    """A request for a sum: the parts of this process's nodes in order.
-
-    All rows have ``width`` numbers, all parts ``n_values`` values, on all processes.
-    """
+    """A request for a sum: the parts of the nodes here, in order, all of these sizes."""
 
     width: int
     n_values: int
@@ -106,7 +103,8 @@ class Network:
     ``rank`` is the number of this process of ``size``, and ``rank_of[i]`` that of node ``i``.
     ``nodes`` are those of this process, ascending, with the local numbers 0, 1, ...; ``here`` has
     the local number of each node, -1 where it is elsewhere, and ``ends`` those of both ends of each
-    edge. ``beyond`` are the nodes elsewhere that have a neighbour here.
+    edge. ``beyond`` are the nodes elsewhere that have a neighbour here, and ``peer_of[e]`` is the
+    rank at the far end of an edge that leaves this process, -1 for all other edges.
 
     Examples
     --------
@@ -132,7 +130,10 @@ class Network:
         self.here: Numbers = np.full(n, -1, np.int64)
         self.here[self.nodes] = np.arange(len(self.nodes))
         self.ends = self.here[topology.edges].astype(np.int32).reshape(-1, 2)
-        leaving = (self.ends >= 0).sum(axis=1) == 1
+        owners = self.rank_of[topology.edges].reshape(-1, 2)
+        leaving = (owners == rank).sum(axis=1) == 1
+        far_rank = np.where(owners[:, 0] == rank, owners[:, 1], owners[:, 0])
+        self.peer_of = np.where(leaving, far_rank, -1).astype(np.int32)
         far = topology.edges[leaving][self.ends[leaving] < 0]
         self.beyond: Numbers = np.unique(far).astype(np.int64)
         self._row_of = self.here.copy()

@@ -8,10 +8,9 @@ import pytest
 from sklearn.base import clone
 
 import adfs
-from adfs.agreement import Alone
+from adfs.agreement import Alone, require_same
 from adfs.errors import DataError, ParameterError, is_agreed
-from adfs.estimators.fit_group import FitGroup, as_one_array, union
-from adfs.estimators.node_layout import lay_out
+from adfs.estimators.node_layout import as_one_array, lay_out, on_all, union
 from adfs.mpi import communicator
 from support.estimators import rows
 from support.peers import on_ranks, succeed
@@ -57,20 +56,20 @@ def test_a_program_that_has_ended_mpi_is_told_so(outside, monkeypatch):
 
 def sentences(size, work):
     """What every rank raises, as (type, text, whether all know of it)."""
-    outcomes, _ = on_ranks(size, lambda peers: work(FitGroup(peers)))
+    outcomes, _ = on_ranks(size, work)
     return {(type(error), str(error), is_agreed(error)) for error in outcomes}
 
 
 def test_the_error_of_one_rank_is_raised_on_all_with_its_number():
     def work(ranks):
-        ranks.each(lambda: [][0] if ranks.peers.rank == 1 else None)
+        on_all(ranks, lambda: [][0] if ranks.rank == 1 else None)
 
     assert sentences(3, work) == {(RuntimeError, "rank 1: list index out of range", True)}
 
 
 def test_the_error_of_all_ranks_has_no_number():
     def work(ranks):
-        ranks.each(lambda: int("x"))
+        on_all(ranks, lambda: int("x"))
 
     ((kind, text, _),) = sentences(3, work)
     assert kind is ValueError
@@ -79,7 +78,7 @@ def test_the_error_of_all_ranks_has_no_number():
 
 def test_an_error_of_one_process_alone_is_itself():
     with pytest.raises(IndexError, match=r"^list index out of range$"):
-        FitGroup(Alone()).each(lambda: [][0])
+        on_all(Alone(), lambda: [][0])
 
 
 def test_parameters_are_compared_by_value():
@@ -90,14 +89,13 @@ def test_parameters_are_compared_by_value():
 
     def work(peers):
         k = peers.rank
-        FitGroup(peers).require_same(
-            "All", "do.", state=states[k], weight=weights[k], graph=graphs[k], number=numbers[k]
-        )
+        values = {"state": states[k], "weight": weights[k], "graph": graphs[k]}
+        require_same(peers, values | {"number": numbers[k]}, "do.", "All")
 
     succeed(2, work)
 
     def differ(ranks):
-        ranks.require_same("All", "do.", graph=adfs.Topology.ring(5 + ranks.peers.rank))
+        require_same(ranks, {"graph": adfs.Topology.ring(5 + ranks.rank)}, "do.", "All")
 
     ((kind, text, _),) = sentences(2, differ)
     assert kind is ParameterError
@@ -116,7 +114,7 @@ def test_parameters_are_compared_by_value():
 def test_labels_of_all_ranks_are_those_of_one_array(parts, expected):
     def work(peers):
         own = np.unique(np.asarray(parts[peers.rank]))
-        return union(FitGroup(peers), own, "Labels")[0]
+        return union(peers, own, "Labels")[0]
 
     for found in succeed(2, work):
         assert found.dtype == expected.dtype
@@ -139,7 +137,7 @@ def test_sums_over_nodes_have_the_bits_of_one_process():
     rank_of = np.array([1, 0, 2, 0, 1, 2])
 
     def total(peers, own):
-        layout = lay_out(len(own), None, "ring", nodes[own], 0, FitGroup(peers))
+        layout = lay_out(len(own), None, "ring", nodes[own], 0, peers)
         return layout.add_up(lambda part: X[own][part].sum(axis=0))
 
     whole = total(Alone(), np.arange(len(y)))
@@ -152,7 +150,7 @@ def test_sums_over_nodes_have_the_bits_of_one_process():
 
 def test_without_groups_ranks_have_consecutive_nodes_and_deal_their_rows():
     def work(peers):
-        return lay_out(10, 5, "ring", None, 0, FitGroup(peers))
+        return lay_out(10, 5, "ring", None, 0, peers)
 
     for layout, sizes in zip(succeed(2, work), ([3, 4, 3], [5, 5]), strict=True):
         assert layout.rank_of.tolist() == [0, 0, 0, 1, 1]
@@ -162,7 +160,7 @@ def test_without_groups_ranks_have_consecutive_nodes_and_deal_their_rows():
 
 def test_one_node_a_rank_is_the_default_and_keeps_the_order_of_rows():
     def work(peers):
-        return lay_out(10 + peers.rank, None, "ring", None, 0, FitGroup(peers))
+        return lay_out(10 + peers.rank, None, "ring", None, 0, peers)
 
     for rank, layout in enumerate(succeed(3, work)):
         assert layout.topology == adfs.Topology.ring(3)
@@ -173,7 +171,7 @@ def test_columns_become_those_of_one_array():
     import scipy.sparse as sp
 
     given = [sp.csr_array(np.eye(2, dtype=np.float32)), np.eye(2)]
-    for found in succeed(2, lambda peers: as_one_array(given[peers.rank], None, FitGroup(peers))):
+    for found in succeed(2, lambda peers: as_one_array(given[peers.rank], None, peers)):
         assert sp.issparse(found)
         assert found.dtype == np.float64
         np.testing.assert_array_equal(found.toarray(), np.eye(2))

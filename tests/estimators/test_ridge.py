@@ -6,7 +6,7 @@ import scipy.sparse as sp
 import sklearn.linear_model
 
 import adfs
-from adfs.estimators.ridge_intercept import Eliminated
+from adfs.estimators.regressors import Eliminated
 from support.estimators import NODES, relative, ridge_reference, rows, weighted
 from support.selection import covering
 

@@ -9,7 +9,7 @@ import pytest
 import adfs
 from adfs.algorithms import katyusha
 from adfs.algorithms.base import MethodSetting
-from adfs.algorithms.katyusha_parameters import MeanForm
+from adfs.algorithms.katyusha import MeanForm
 from adfs.kernels import katyusha as kernel
 from adfs.schedule.delays import Delays
 from oracles import katyusha as oracle

@@ -7,10 +7,9 @@ import pytest
 import scipy.sparse as sp
 
 import adfs
-from adfs.algorithms import katyusha, katyusha_parameters
+from adfs.algorithms import katyusha
 from adfs.algorithms.base import MethodSetting
-from adfs.algorithms.katyusha import make_batches
-from adfs.algorithms.katyusha_parameters import MeanForm
+from adfs.algorithms.katyusha import MeanForm, make_batches
 from adfs.errors import ParameterError
 from adfs.kernels import katyusha as kernel
 from adfs.schedule.delays import Delays
@@ -172,7 +171,7 @@ def test_the_published_weights_are_proven_where_tau1_is_not_capped():
         mm, tau1, tau2, alpha = oracle.published_katyusha(lam, 1.0, lf, n_samples, total)
         assert alpha * tau1 * (lf + 1.0 / (total * tau2)) <= 1.0 + 1e-12
         growth = 1.0 + alpha * lam
-        rho = katyusha_parameters.loop_rate(tau1, tau2, growth, mm)
+        rho = katyusha.loop_rate(tau1, tau2, growth, mm)
         assert 0.0 < rho <= 1.0 - 1.0 / growth
         cap = tau2 if lf <= mm / total else 0.5 / mm
         if tau1 < cap:
@@ -213,9 +212,9 @@ CONSTANTS = [(0.3, 0.4, 1.1), (0.02, 0.5, 1.001), (0.5, 0.5, 3.0), (0.1, 0.01, 1
 @pytest.mark.parametrize(("tau1", "tau2", "growth"), CONSTANTS)
 @pytest.mark.parametrize("length", [1, 2, 10, 300])
 def test_rates_of_given_constants_are_those_of_a_scan(tau1, tau2, growth, length):
-    found = katyusha_parameters.loop_rate(tau1, tau2, growth, length)
+    found = katyusha.loop_rate(tau1, tau2, growth, length)
     assert found == pytest.approx(scanned_loop_rate(tau1, tau2, growth, length), rel=5e-3)
-    found = katyusha_parameters.coin_rate(tau1, tau2, growth, 1.0 / length)
+    found = katyusha.coin_rate(tau1, tau2, growth, 1.0 / length)
     expected = scanned_coin_rate(tau1, tau2, growth, 1.0 / length)
     assert found == pytest.approx(expected, rel=2e-2, abs=3e-4 / length)
 
@@ -225,19 +224,19 @@ def test_rates_of_given_constants_are_those_of_a_scan(tau1, tau2, growth, length
 @pytest.mark.parametrize("lam", [1e-5, 1e-2, 1.0])
 def test_no_other_constants_have_a_better_proven_rate(lam, variance, length):
     smoothness = 0.2
-    loop = katyusha_parameters.fastest(
+    loop = katyusha.fastest(
         lam,
         smoothness,
         np.array([variance]),
         np.array([float(length)]),
-        katyusha_parameters.loop_surplus,
+        katyusha.loop_surplus,
     )
-    coin = katyusha_parameters.fastest(
+    coin = katyusha.fastest(
         lam,
         smoothness,
         np.array([variance]),
         np.array([float(length)]),
-        katyusha_parameters.coin_surplus,
+        katyusha.coin_surplus,
     )
     best_loop = best_coin = 0.0
     for tau2 in np.geomspace(1e-4, 1.0, 25):
@@ -245,20 +244,18 @@ def test_no_other_constants_have_a_better_proven_rate(lam, variance, length):
             if tau1 + tau2 > 1.0:
                 continue
             growth = 1.0 + lam / (tau1 * (smoothness + variance / tau2))
-            best_loop = max(best_loop, katyusha_parameters.loop_rate(tau1, tau2, growth, length))
-            best_coin = max(
-                best_coin, katyusha_parameters.coin_rate(tau1, tau2, growth, 1.0 / length)
-            )
+            best_loop = max(best_loop, katyusha.loop_rate(tau1, tau2, growth, length))
+            best_coin = max(best_coin, katyusha.coin_rate(tau1, tau2, growth, 1.0 / length))
     for found, best in ((loop, best_loop), (coin, best_coin)):
         rho = float(found.rho[0])
         assert best <= rho * (1.0 + 1e-9)
         assert best >= 0.7 * rho  # the grid comes near, so the rate is not overstated
         assert found.tau1[0] + found.tau2[0] <= 1.0 + 1e-12
-    own = katyusha_parameters.loop_rate(
+    own = katyusha.loop_rate(
         loop.tau1[0], loop.tau2[0], 1.0 + loop.alpha[0] * lam, length
     )  # fmt: skip
     assert own == pytest.approx(loop.rho[0], rel=1e-6)
-    own = katyusha_parameters.coin_rate(
+    own = katyusha.coin_rate(
         coin.tau1[0], coin.tau2[0], 1.0 + coin.alpha[0] * lam, 1.0 / length
     )  # fmt: skip
     assert own == pytest.approx(coin.rho[0], rel=1e-6)
@@ -277,7 +274,7 @@ def test_smoothness_of_the_mean_is_the_largest_eigenvalue_for_many_features_too(
             ]
             problem = adfs.Problem(shards, "squared", 1.0, adfs.Topology.path(2))
             expected = np.linalg.norm(np.sqrt(weights)[:, None] * dense, 2) ** 2
-            found = katyusha_parameters.whole_smoothness(problem)
+            found = katyusha.whole_smoothness(problem)
             assert expected * (1.0 - 1e-10) <= found <= expected * (1.0 + 1e-4)
 
 

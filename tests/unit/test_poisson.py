@@ -26,10 +26,6 @@ class Law(NamedTuple):
     sizes: tuple
     hidden: frozenset = frozenset()
 
-    @property
-    def offsets(self):
-        return np.concatenate([[0], np.cumsum(self.sizes)])
-
     def importance_of(self, node):
         assert node not in self.hidden, f"node {node} is another one's"
         return 1.0 + np.arange(self.sizes[node]) ** 2.0

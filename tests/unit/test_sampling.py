@@ -238,7 +238,6 @@ def test_a_nodes_samples_do_not_depend_on_the_other_nodes_data():
         """The same law but for node 0, which has twice as many samples."""
 
         edges, p_edge, p_node = law.edges, law.p_edge, law.p_node
-        offsets = np.concatenate([[0], law.offsets[1:] + law.offsets[1]])
 
         @staticmethod
         def importance_of(node):
@@ -255,7 +254,7 @@ def test_a_node_that_computes_without_samples_is_refused():
     law = adfs.Parameters.choose(heterogeneous_problem(), how="exact")
 
     class Empty:
-        edges, p_edge, p_node, offsets = law.edges, law.p_edge, law.p_node, law.offsets
+        edges, p_edge, p_node = law.edges, law.p_edge, law.p_node
 
         @staticmethod
         def importance_of(node):

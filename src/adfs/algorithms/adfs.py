@@ -48,11 +48,10 @@ class Adfs(Pairwise[AdfsState]):
     def __init__(self, problem: Problem, parameters: Parameters, schedule: str = "shared") -> None:
         super().__init__(problem, parameters, schedule)
         self._ahead = int(not self.continuized)  # idle steps from the index of v to that of y
-        rho = parameters.rho  # idle differences shrink by it, an iteration or a tick
         # Powers of what an idle difference shrinks by, per iteration or per tick.
-        table, rate = edge.decay_table, rho
+        table, rate = edge.decay_table, parameters.rho
         if self.continuized:
-            table, rate = edge.power_table, -2.0 * rho / TICKS
+            table, rate = edge.power_table, -2.0 * parameters.rho / TICKS
         self.decay = table(rate)  # type: ignore[no-untyped-call]
         self.constants = edge.RunConstants(
             edges=problem.network.ends,
@@ -105,23 +104,19 @@ class Adfs(Pairwise[AdfsState]):
         return self.virtual(state, self.problem.node_rows(node))[0]
 
     def arrays(self, state: AdfsState) -> base.Arrays:
-        """The samples' changing columns, the centres, and the time."""
         samples = {"lines": state.lines[:, : edge.NORM2]}
         return base.Arrays(samples, state.centres._asdict(), {"t": np.array([state.t])})
 
     def queued(self, state: AdfsState) -> edge.AdfsArithmetic:
-        """Its arithmetic for loops over events, of a block or of queues of nodes."""
         return edge.AdfsArithmetic(state.lines, state.centres, self.constants, self.decay)
 
     def pass_time(self, state: AdfsState, events: Events) -> tuple[Vector, Vector]:
-        """Move the state's time to the end of a block of which only own events are executed."""
         state.t = events.stop * TICKS if self.continuized else events.stop
         return np.empty(1), np.empty(1)
 
 
 @base.register("adfs", poisson=True, smooth=True)
 def prepare(problem: Problem, setting: base.MethodSetting) -> base.Method:
-    """Algorithm 1 with its schedule and its clock."""
     chosen = parameters_of("adfs", Parameters, problem, setting)
     algorithm = Adfs(problem, chosen, setting.schedule)
     return pairwise_method(algorithm, setting, chosen.rho, sharp=True, proven=True, theorem=THEOREM)

@@ -39,13 +39,7 @@ class Counts(NamedTuple):
         return cls(n_prox, n_grad, n_comm, 8 * n_features * n_comm)
 
     def plus(self, other: "Counts") -> "Counts":
-        """Sum of two counts."""
         return Counts(*(a + b for a, b in zip(self, other, strict=True)))
-
-
-def message_counts(n_updates: int, n_exchanges: int, n_features: int) -> Counts:
-    """Costs where an update is one prox and an exchange two messages of d numbers."""
-    return Counts.of_vectors(n_features, n_prox=n_updates, n_comm=2 * n_exchanges)
 
 
 Named = dict[str, NDArray[Any]]
@@ -71,7 +65,6 @@ def arrays_of(algorithm: Any, state: Any) -> Arrays:
 
 
 def copy_into(views: Named, stored: Named) -> None:
-    """Write stored arrays into those of a state."""
     for name, view in views.items():
         view[...] = stored[name]
 
@@ -117,7 +110,6 @@ class RoundAlgorithm(Algorithm[S]):
         self.problem, self.parameters, self.prices = problem, parameters, prices
 
     def counts(self, events: Events) -> Counts:
-        """The prices of the rounds."""
         rounds = np.bincount(events.which, minlength=len(self.prices))
         return Counts(*(rounds @ np.array(self.prices)).tolist())
 
@@ -138,10 +130,7 @@ class Source(Protocol):
 
 
 class Timekeeper(Protocol):
-    """What executing events takes in idealized time.
-
-    ``arrays`` are views of its state: with one row per node of the graph, and shared ones.
-    """
+    """What executing events takes in idealized time; ``arrays``: views per node, and shared."""
 
     @property
     def time(self) -> float: ...
@@ -268,7 +257,6 @@ def register(
 
 
 def require_schedule(name: str, schedule: str) -> None:
-    """Refuse a schedule that the algorithm ``name`` does not have."""
     checks.choice("schedule", schedule, SCHEDULES)
     if schedule == "poisson" and name not in _WITH_POISSON:
         raise ParameterError(
@@ -278,7 +266,6 @@ def require_schedule(name: str, schedule: str) -> None:
 
 
 def require_engine(name: str, n_ranks: int) -> None:
-    """Refuse several ranks for an algorithm that is for one machine."""
     if n_ranks > 1 and name in _ONE_PROCESS:
         raise ParameterError(
             f"Algorithm {name!r} is for one machine, without a network, and there are {n_ranks} "
@@ -287,7 +274,6 @@ def require_engine(name: str, n_ranks: int) -> None:
 
 
 def get_algorithm(name: str) -> Factory:
-    """Factory of that name."""
     if name not in REGISTRY:
         raise ParameterError(
             f"algorithm={name!r} is not known; choose auto or one of {', '.join(sorted(REGISTRY))}."
@@ -303,19 +289,6 @@ def rule_of(name: str, setting: MethodSetting, rules: tuple[str, ...]) -> str:
     raise ParameterError(
         f"parameters={given} is not a rule of {name!r}; choose one of {', '.join(rules)}."
     )
-
-
-class QueuedAlgorithm(Algorithm[S], Protocol[S]):
-    """A pairwise algorithm whose nodes need not execute events in the order of the schedule.
-
-    On several ranks a node goes on with its own events while another waits for a message.
-    """
-
-    def queued(self, state: S) -> Any:
-        """Its arithmetic on this state: an `AdfsArithmetic` or a `NonSmoothArithmetic`."""
-
-    def pass_time(self, state: S, events: Events) -> tuple[Vector, Vector]:
-        """Move the state's time to the end of a block; the weights at its events, if any."""
 
 
 def require_smooth(name: str, problem: Problem) -> None:

@@ -99,7 +99,6 @@ class Descent(RoundAlgorithm[D]):
         return self.new_state(start, start, np.inf, zero, zero)
 
     def step(self, state: D, events: Events) -> D:
-        """One evaluation per event."""
         with one_blas_thread():
             for _ in range(len(events.which)):
                 self._evaluate(state)
@@ -116,17 +115,14 @@ class Descent(RoundAlgorithm[D]):
         )
 
     def output(self, state: D) -> Matrix:
-        """The point taken last, at every node."""
         return np.tile(state.theta, (len(self.problem.nodes), 1))
 
     def arrays(self, state: D) -> Arrays:
-        """Everything is shared."""
         vectors = {name: getattr(state, name) for name in VECTORS}
         numbers = np.array([float(getattr(state, name)) for name in self.numbers])
         return Arrays({}, {}, {**vectors, "numbers": numbers})
 
     def restore(self, state: D, shared: Named) -> None:
-        """The point taken last, and the step tried from it."""
         for name in VECTORS:
             setattr(state, name, shared[name])
         for name, number in zip(self.numbers, shared["numbers"].tolist(), strict=True):

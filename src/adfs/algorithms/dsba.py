@@ -67,10 +67,7 @@ class DsbaParameters(SelfDescribing):
         return 1.0 / ((24.0 if self.rule == "theory" else 4.0) * self.smoothness)
 
     def rates(self, kept: float) -> tuple[float, float, float]:
-        """The three rates whose least is rho, of the iterate, the network and the table.
-
-        ``kept`` is h, the share of co-coercivity kept for the table.
-        """
+        """Of iterate, network and table; the least is rho. ``kept`` is the h of the proof."""
         alpha, rough = self.alpha, self.smoothness + 2.0 * self.largest_ridge
         s = 2.0 * alpha * self.ridge * (1.0 - (1.0 - kept) * self.largest_ridge / rough)
         table = (1.0 - alpha * self.smoothness / (2.0 * kept)) / self.n_samples
@@ -120,10 +117,7 @@ def mean_size(problem: Problem) -> float:
 
 
 class Dsba(TableAlgorithm[kernel.DsbaState]):
-    """DSBA on a network: per round a proximal step and an exchange with all neighbours.
-
-    The pass over the data that fills the table before round 0 is counted nowhere, as set-up.
-    """
+    """DSBA on a network: per round a proximal step and an exchange with all neighbours."""
 
     def __init__(self, problem: Problem, parameters: DsbaParameters, seed: int) -> None:
         d, n_messages = problem.n_features, 2 * problem.topology.n_edges
@@ -157,18 +151,14 @@ class Dsba(TableAlgorithm[kernel.DsbaState]):
         return kernel.DsbaState(lines, z, pairs, np.empty(d))
 
     def step(self, state: kernel.DsbaState, events: Events) -> kernel.DsbaState:
-        with np.errstate(over="ignore"):  # hashing wraps around 2^64
-            kernel.run_rounds(
-                events.start, len(events.which), self.problem.rows, state, self.constants
-            )  # fmt: skip
+        n_rounds = len(events.which)
+        kernel.run_rounds(events.start, n_rounds, self.problem.rows, state, self.constants)
         return state
 
     def output(self, state: kernel.DsbaState) -> Matrix:
-        """The nodes' iterates."""
         return state.z[: len(self.problem.nodes)].copy()
 
     def arrays(self, state: kernel.DsbaState) -> base.Arrays:
-        """The table and where its steps began, and the nodes' rows."""
         nodes = {"z": state.z[: len(self.problem.nodes)], "pairs": state.pairs}
         return base.Arrays({"lines": state.lines[:, : point_saga.NORM2]}, nodes, {})
 

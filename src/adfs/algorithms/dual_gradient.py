@@ -45,8 +45,7 @@ class DualGradients:
         d = problem.n_features
         self.with_matrices = d <= LARGEST_MATRIX and problem.n_nodes * d * d <= LARGEST_MEMORY
         self.samples = dual_gradient.NodeSamples(
-            problem.loss.code, problem.rows, problem.labels, problem.weights, problem.offsets,
-            problem.own_sigma,
+            *problem.samples, problem.offsets, problem.own_sigma
         )  # fmt: skip
         own = problem.at_zero[:, 0]
         self.scale: Vector = np.maximum(own, problem.network.facts(own).mean())
@@ -152,11 +151,10 @@ class DualGradients:
 
     def _value(self, node: int, theta: Vector, target: Vector) -> tuple[float, Vector]:
         """``f_i(theta) - target . theta`` and its gradient."""
-        problem, rows, sigma = self.problem, self._rows[node], self.samples.sigma[node]
+        rows, sigma = self._rows[node], self.samples.sigma[node]
         slope = sigma * theta
         value = certificate.objective_gradient(
-            problem.loss.code, problem.rows, problem.labels, problem.weights,
-            rows.start, rows.stop, theta, slope,
+            *self.problem.samples, rows.start, rows.stop, theta, slope
         )  # fmt: skip
         value += float(theta @ (0.5 * sigma * theta - target))
         return value, slope - target

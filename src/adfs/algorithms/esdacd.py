@@ -52,7 +52,6 @@ class PairParameters(SelfDescribing):
 
     rule: str
     topology: Topology
-    offsets: NDArray[np.int64]  # first sample of each node
     kappa: float  # kappa_b = max_i M_i / sigma_i
     sigma_A: float
     roots: Vector  # sqrt(M_kl R_kl), one per edge
@@ -66,7 +65,7 @@ class PairParameters(SelfDescribing):
         roots = edge_roots(problem.topology, problem.sigma)
         weights = roots if rule == "tuned" else np.ones(len(roots))
         return cls(
-            rule, problem.topology, problem.offsets, float(np.max(smooth / problem.sigma)),
+            rule, problem.topology, float(np.max(smooth / problem.sigma)),
             sigma_a(problem.topology, smooth), roots, weights / max(1e-300, weights.sum()),
             problem.conditioning.live_counts,
         )  # fmt: skip
@@ -81,8 +80,7 @@ class PairParameters(SelfDescribing):
         return np.full(self.topology.n_nodes, float(self.topology.n_edges == 0))
 
     def importance_of(self, node: int) -> Vector:
-        """Every sample counts once: a dual gradient uses them all."""
-        return np.ones(int(self.offsets[node + 1] - self.offsets[node]))
+        return np.ones(int(self.work[node]))
 
     @property
     def rho(self) -> float:
@@ -91,7 +89,6 @@ class PairParameters(SelfDescribing):
         return float(min(LARGEST_RHO, np.min(limits, initial=np.inf)))
 
     def make_clock(self, delays: Delays, kind: str) -> PairClock:
-        """The clock of their events."""
         return PairClock(self.edges, self.topology.n_nodes, self.work, delays, kind)
 
     def description(self) -> Description:
@@ -209,12 +206,10 @@ class Esdacd(base.Algorithm[EsdacdState]):
         return theta
 
     def arrays(self, state: EsdacdState) -> base.Arrays:
-        """The centres, what the nodes remember, and the time."""
         nodes = {**state.centres._asdict(), **state.memory._asdict()}
         return base.Arrays({}, nodes, {"t": np.array([state.t])})
 
     def restore(self, state: EsdacdState, shared: base.Named) -> None:
-        """The time."""
         state.t = int(shared["t"][0])
 
     def counts(self, events: Events) -> base.Counts:
@@ -229,7 +224,6 @@ class Esdacd(base.Algorithm[EsdacdState]):
 
 @base.register("esdacd", smooth=True, rules=("theory", "tuned"))
 def prepare(problem: Problem, setting: base.MethodSetting) -> base.Method:
-    """ESDACD with its schedule and its clock."""
     chosen = PairParameters.choose(problem, setting.rule)
     source = Drawer(chosen, setting.seed, with_samples=False)
     clock = chosen.make_clock(setting.delays, setting.clock)

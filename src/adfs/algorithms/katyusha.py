@@ -14,32 +14,298 @@ the same round, but a coin of probability ``p`` decides in each round whether th
 ``y``; there is no average. Kinds of rounds: 0 is an inner round, 1 a snapshot and then an inner
 round. The first round always takes the snapshot.
 
-Deviations: ``theta`` of well conditioned problems (`katyusha_parameters.loop_rate`), and the newest
-``y`` as L-Katyusha's snapshot. Both with their proofs: docs/algorithms/katyusha.md.
+The constants of both follow from one inequality. ``V`` bounds the variance:
+``E|g - grad f(x)|^2 <= 2 V (f(w) - f(x) - <grad f(x), w - x>)``. Errors fall by ``1 - rho`` per
+round if
+
+    alpha tau1 (L_f + V / tau2) <= 1,  1 + alpha lam >= 1 / (1 - rho),  tau1 >= rho + tau2 Q(rho),
+
+where ``Q``, the surplus, is what the age of the snapshot costs.
+
+Deviations: ``theta`` of well conditioned problems (`loop_rate`), and the newest ``y`` as
+L-Katyusha's snapshot. All with their proofs: docs/algorithms/katyusha.md.
 """
 
+from __future__ import annotations
+
+import itertools
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.sparse.linalg import LinearOperator, eigsh
 
 from adfs.algorithms import base
 from adfs.algorithms.base import Matrix, Vector
-from adfs.algorithms.katyusha_parameters import (
-    KatyushaParameters,
-    MeanForm,
-    coin_surplus,
-    loop_surplus,
-)
+from adfs.data.shards import slice_rows
 from adfs.kernels import katyusha
 from adfs.kernels.sampling import THRESHOLD_ONE
+from adfs.problem.conditioning import GRAM_LIMIT
 from adfs.problem.finite_sum import Problem
-from adfs.randomness import stream_keys
+from adfs.randomness import generator, stream_keys
 from adfs.schedule.events import Events
 from adfs.schedule.rounds import CoinRounds, Cost, Rounds
 from adfs.schedule.sampling_law import alias_table
+from adfs.theory.description import Description, Fact, SelfDescribing
+from adfs.threads import one_blas_thread
 
+Surplus = Callable[[Vector, Vector], Vector]  # Q of rho and the rounds between snapshots
+GRID = 80  # values tried of the batch and of the rounds between snapshots
+BISECTIONS = 100
+FASTEST = 0.999  # no rho beyond: 1 / (1 - rho) must stay a number
+LARGEST_POWER = 300.0  # exp of it squared is still a number
 BLOCK_GRADIENTS = 1 << 21  # sample gradients in one compiled call: some tenths of a second
+
+
+class MeanForm:
+    """``P = (1 / N) sum_ij f_ij + lam / 2 |.|^2`` over the ``N`` live samples, and its clock."""
+
+    def __init__(self, problem: Problem, setting: base.MethodSetting) -> None:
+        self.problem, self.setting, self.diameter = problem, setting, problem.topology.diameter
+        self.counts = problem.conditioning.live_counts
+        self.n_samples = int(self.counts.sum())
+        self.lam = problem.total_sigma / self.n_samples
+        self.smoothness = whole_smoothness(problem) / self.n_samples  # L_f
+        self.most = max(1, self.n_samples // self.total_batch(1))  # the largest b with B <= N
+        nominal = setting.delays.nominal(problem.topology.n_edges, problem.n_nodes)
+        tau, self._speed = np.split(nominal, [problem.topology.n_edges])
+        self._reduction_time = self.diameter * float(np.max(tau, initial=0.0))
+
+    def variance(self, batch: Any) -> Any:
+        """``V = max_i S_i / (N b)``, for one batch or an array of them."""
+        return float(self.problem.conditioning.total_smoothness.max()) / (self.n_samples * batch)
+
+    def total_batch(self, batch: int) -> int:
+        """``B = n b``; nodes without a live sample draw none."""
+        return batch * int(np.count_nonzero(self.counts))
+
+    def paper_batch(self) -> int:
+        """``b = 1 + Delta tau`` (Appendix E): as much time computing as communicating."""
+        return min(self.most, 1 + round(self.diameter * self.setting.tau))
+
+    def costs(self, batch: int, snapshot_moves: bool) -> list[Cost]:
+        """An inner round, and a snapshot with or without an inner round after it."""
+        inner = np.where(self.counts > 0, float(batch), 0.0)
+        both = self.counts + inner * snapshot_moves
+        return [Cost(inner, self.diameter), Cost(both, self.diameter * (1 + snapshot_moves))]
+
+    def time_per_efold(self, batch: Any, every: Any, rho: Any) -> Any:
+        """Idealized time of a factor e, at ``rho`` per round and a snapshot ``every`` so many."""
+        inner = float(np.max(self._speed)) * batch + self._reduction_time
+        snapshot = float(np.max(self._speed * self.counts)) + self._reduction_time
+        return (snapshot + every * inner) / (-every * np.log1p(-rho))
+
+    def loop_theory(self) -> KatyushaParameters:
+        """Allen-Zhu's constants at the paper's batch ``b = 1 + Delta tau``.
+
+        ``mm = ceil(N / B)``, or ``2 N`` with the original constants where ``B = 1``.
+        """
+        batch = self.paper_batch()
+        variance, lam, smoothness = self.variance(batch), self.lam, self.smoothness
+        total = self.total_batch(batch)
+        if total == 1:
+            every, tau2, bound = 2 * self.n_samples, 0.5, variance
+            tau1 = min(math.sqrt(every * lam / (3.0 * variance)), 0.5)
+        else:
+            every, tau2 = -(-self.n_samples // total), min(variance / (2.0 * smoothness), 0.5)
+            if smoothness <= variance * every:
+                tau1 = min(math.sqrt(8.0 * every * lam / (3.0 * variance)), 1.0) * tau2
+                bound = variance / (2.0 * tau2)
+            else:
+                tau1 = min(math.sqrt(2.0 * lam / (3.0 * smoothness)), 0.5 / every)
+                bound = smoothness
+        alpha = 1.0 / (3.0 * tau1 * bound)
+        rho = loop_rate(tau1, tau2, 1.0 + alpha * lam, every)
+        return self._plan("katyusha", "theory", batch, every, Coupling(tau1, tau2, alpha, rho))
+
+    def coin_theory(self) -> KatyushaParameters:
+        """The constants of the authors' code at the paper's batch; ``p = B / N``."""
+        batch = self.paper_batch()
+        variance, lam, smoothness = self.variance(batch), self.lam, self.smoothness
+        p = min(1.0, self.total_batch(batch) / self.n_samples)
+        larger = max(smoothness, variance)
+        tau2 = variance / (2.0 * larger)
+        if smoothness <= variance / p:
+            tau1 = min(1.0, math.sqrt(lam / (variance * p))) * tau2
+        else:
+            tau1 = min(math.sqrt(lam / smoothness), 0.5 * p)
+        alpha = 1.0 / (tau1 * (smoothness + 2.0 * larger))
+        rho = coin_rate(tau1, tau2, 1.0 + alpha * lam, p)
+        return self._plan("l-katyusha", "theory", batch, 1.0 / p, Coupling(tau1, tau2, alpha, rho))
+
+    def tuned(self, name: str, surplus: Surplus) -> KatyushaParameters:
+        """Batch, rounds between snapshots and constants of the least proven time per factor e."""
+        batches = np.unique(np.geomspace(1.0, self.most, GRID).round())[:, None]
+        longest = 10.0 * (self.n_samples + np.sqrt(self.smoothness / self.lam))
+        every = np.unique(np.geomspace(1.0, longest, GRID).round())[None, :]
+        found = fastest(self.lam, self.smoothness, self.variance(batches), every, surplus)
+        best = np.argmin(self.time_per_efold(batches, every, found.rho))
+        row, column = np.unravel_index(best, found.rho.shape)
+        constants = Coupling(*(values[row, column] for values in found))
+        return self._plan(name, "tuned", int(batches[row, 0]), float(every[0, column]), constants)
+
+    def _plan(
+        self, name: str, rule: str, batch: int, every: float, constants: Coupling
+    ) -> KatyushaParameters:
+        tau1, tau2, alpha, rho = (float(value) for value in constants)
+        return KatyushaParameters(
+            name, rule, batch, self.total_batch(batch), every, self.lam, self.smoothness,
+            self.variance(batch), tau1, tau2, alpha, theta=1.0 / (1.0 - rho),
+            time_per_efold=float(self.time_per_efold(batch, every, rho)),
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class KatyushaParameters(SelfDescribing):
+    """Everything chosen for a run of Katyusha or L-Katyusha; ``str`` explains each number."""
+
+    name: str
+    rule: str
+    batch: int
+    total_batch: int
+    every: float
+    lam: float
+    smoothness: float
+    variance: float
+    tau1: float
+    tau2: float
+    alpha: float
+    theta: float
+    time_per_efold: float
+
+    @property
+    def p(self) -> float:
+        """Probability of a snapshot, of L-Katyusha."""
+        return 1.0 / self.every
+
+    def description(self) -> Description:
+        facts = [
+            Fact("b", self.batch, "samples per node and round; theory 1 + diameter * tau"),
+            Fact("B", self.total_batch, "samples per round: b times the nodes that have any"),
+            Fact("every", self.every, "inner rounds between snapshots: mm, or 1 / p"),
+            Fact("lam", self.lam, "sum sigma / N: strong convexity of the mean"),
+            Fact("L_f", self.smoothness, "lambda_max(sum B_i) / N: smoothness of the mean"),
+            Fact("V", self.variance, "max_i sum_j L_ij / (N b): variance of a batch"),
+            Fact("tau1", self.tau1, "weight of z"),
+            Fact("tau2", self.tau2, "weight of the snapshot"),
+            Fact("alpha", self.alpha, "step of z: alpha tau1 (L_f + V / tau2) <= 1"),
+            Fact("theta", self.theta, "errors fall by it each round; at most 1 + alpha lam"),
+            Fact("time", self.time_per_efold, "idealized, per factor e"),
+        ]
+        return Description(f"{self.name} parameters ({self.rule})", facts, width=6)
+
+
+def whole_smoothness(problem: Problem) -> float:
+    """``lambda_max(l''max sum_ij w_ij x_ij x_ij^T)``: smoothness of the sum of all losses."""
+    d = problem.n_features
+    with one_blas_thread():
+        if d > GRAM_LIMIT:
+            return _lanczos(problem)
+        grams = (problem.conditioning.gram(node).reshape(-1) for node in problem.nodes.tolist())
+        total = problem.network.sum_rows(grams, d * d).reshape(d, d)
+        return float(np.linalg.eigvalsh(total)[-1])
+
+
+def _lanczos(problem: Problem) -> float:
+    """The same from products with all nodes' rows, plus the residual: an upper bound."""
+    size, network = problem.n_features, problem.network
+    rows = slice_rows(problem.rows, size, 0, problem.n_rows)
+    curvature, cuts = problem.loss.max_curvature * problem.weights, problem.offsets
+
+    def product(v: Vector) -> Vector:
+        scaled = curvature * (rows @ v.ravel())
+        parts = (rows[a:b].T @ scaled[a:b] for a, b in itertools.pairwise(cuts))
+        return network.sum_rows(parts, size)
+
+    operator = LinearOperator((size, size), matvec=product, dtype=float)
+    start = generator(0, "lanczos").standard_normal(size)
+    values, vectors = eigsh(operator, k=1, which="LA", v0=start, tol=1e-6)
+    residual = product(vectors[:, 0]) - values[0] * vectors[:, 0]
+    return float(values[0] + np.linalg.norm(residual))
+
+
+class Coupling(NamedTuple):
+    """``tau1``, ``tau2``, ``alpha`` and the rate ``rho`` of a round: numbers, or arrays alike."""
+
+    tau1: Any
+    tau2: Any
+    alpha: Any
+    rho: Any
+
+
+def loop_surplus(rho: Vector, every: Vector) -> Vector:
+    """``Q = (1 - rho)^(1 - every) - 1``: a snapshot every so many rounds (Katyusha)."""
+    return np.expm1(np.minimum(-(every - 1.0) * np.log1p(-rho), LARGEST_POWER))
+
+
+def coin_surplus(rho: Vector, every: Vector) -> Vector:
+    """``Q = rho (1 - p) / (p - rho)``: a snapshot with probability ``p`` (L-Katyusha)."""
+    p = 1.0 / every
+    room = np.where(rho < p, p - rho, math.exp(-LARGEST_POWER))
+    return rho * (1.0 - p) / room + np.where(rho < p, 0.0, math.exp(LARGEST_POWER))
+
+
+def fastest(
+    lam: float, smoothness: float, variance: Vector, every: Vector, surplus: Surplus
+) -> Coupling:
+    """The constants of the largest proven ``rho``, for arrays of ``V`` and of snapshot rates.
+
+    With both conditions tight, ``rho`` is proven if ``tau2`` exists with
+
+        rho / (1 - rho) * (rho + tau2 Q) (L_f + V / tau2) <= lam,  tau1 + tau2 <= 1.
+
+    The left side is least at ``tau2^2 = rho V / (L_f Q)`` and grows with ``rho``: bisection.
+    """
+
+    def tightest(rho: Vector) -> tuple[Vector, Vector]:
+        """``tau1`` and ``tau2`` with ``tau1 = rho + tau2 Q`` and ``tau1 + tau2 <= 1``."""
+        q = surplus(rho, every)
+        best = np.sqrt(rho * variance / (smoothness * np.maximum(q, math.exp(-LARGEST_POWER))))
+        tau2 = np.minimum(best, (1.0 - rho) / (1.0 + q))
+        return rho + tau2 * q, tau2
+
+    shape = np.broadcast_shapes(np.shape(variance), np.shape(every))
+    low, high = np.zeros(shape), np.full(shape, FASTEST)
+    for _ in range(BISECTIONS):
+        middle = 0.5 * (low + high)
+        tau1, tau2 = tightest(middle)
+        proven = middle / (1.0 - middle) * tau1 * (smoothness + variance / tau2) <= lam
+        low, high = np.where(proven, middle, low), np.where(proven, high, middle)
+    tau1, tau2 = tightest(low)
+    return Coupling(tau1, tau2, 1.0 / (tau1 * (smoothness + variance / tau2)), low)
+
+
+def loop_rate(tau1: float, tau2: float, growth: float, length: int) -> float:
+    """``rho = 1 - 1 / theta`` of given constants, snapshots every ``length`` rounds.
+
+    ``theta`` is the largest number up to ``growth = 1 + alpha lam`` with
+    ``tau2 theta^length + tau3 theta <= 1``: an epoch then divides the errors by ``theta^length``.
+    """
+    tau3 = 1.0 - tau1 - tau2
+
+    def excess(log_theta: float) -> float:
+        power = min(length * log_theta, LARGEST_POWER)
+        return tau2 * math.expm1(power) + tau3 * math.expm1(log_theta) - tau1
+
+    low, high = 0.0, math.log(growth)
+    if excess(high) <= 0.0:
+        return min(FASTEST, 1.0 - 1.0 / growth)
+    for _ in range(BISECTIONS):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if excess(middle) <= 0.0 else (low, middle)
+    return min(FASTEST, -math.expm1(-low))
+
+
+def coin_rate(tau1: float, tau2: float, growth: float, p: float) -> float:
+    """``rho`` of given constants, snapshots with probability ``p``.
+
+    ``tau1 = rho + tau2 rho (1 - p) / (p - rho)`` is a quadratic equation; ``growth`` limits it.
+    """
+    half = 0.5 * (tau1 + tau2 * (1.0 - p) + p)
+    root = tau1 * p / (half + math.sqrt(max(0.0, half * half - tau1 * p)))
+    return min(FASTEST, root, 1.0 - 1.0 / growth)
 
 
 def make_batches(problem: Problem, batch: int, seed: int, stream: str) -> katyusha.Batches:
@@ -100,19 +366,14 @@ class MiniBatch(base.RoundAlgorithm[katyusha.Vectors]):
         return katyusha.Vectors(x, y, z, w, gradient, slopes, estimate, average, np.zeros(1))
 
     def step(self, state: katyusha.Vectors, events: Events) -> katyusha.Vectors:
-        with np.errstate(over="ignore"):  # hashing wraps around 2^64
-            self._run(
-                events.start, events.which, self.problem.rows, self._samples, self.batches,
-                self.steps, state,
-            )  # fmt: skip
+        samples, rows = self._samples, self.problem.rows
+        self._run(events.start, events.which, rows, samples, self.batches, self.steps, state)
         return state
 
     def output(self, state: katyusha.Vectors) -> Matrix:
-        """``y``, the same at all nodes."""
         return np.tile(state.y, (len(self.problem.nodes), 1))
 
     def arrays(self, state: katyusha.Vectors) -> base.Arrays:
-        """Each node's slopes at the snapshot, and the vectors that all nodes hold."""
         shared = state._asdict()
         return base.Arrays({"slopes": shared.pop("slopes")}, {}, shared)
 
@@ -156,7 +417,6 @@ class Refreshes(CoinRounds):
     """Coins that begin with a snapshot: without one there is nothing to compare gradients with."""
 
     def draw(self, start: int, stop: int) -> Events:
-        """Rounds ``start`` to ``stop``."""
         events = super().draw(start, stop)
         if start == 0 < stop:
             events.which[0] = katyusha.SNAPSHOT
@@ -165,7 +425,6 @@ class Refreshes(CoinRounds):
 
 @base.register("l-katyusha", smooth=True, rules=("theory", "tuned"))
 def prepare_loopless(problem: Problem, setting: base.MethodSetting) -> base.Method:
-    """L-Katyusha with its coins and its clock."""
     mean = MeanForm(problem, setting)
     theory = setting.rule == "theory"
     plan = mean.coin_theory() if theory else mean.tuned("l-katyusha", coin_surplus)

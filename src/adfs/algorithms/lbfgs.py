@@ -92,12 +92,10 @@ class Lbfgs(Descent[LbfgsState]):
             state.pairs = [*state.pairs, (s, y)][-self.parameters.memory :]
 
     def arrays(self, state: LbfgsState) -> base.Arrays:
-        """Everything is shared."""
         pairs = np.array(state.pairs).reshape(len(state.pairs), 2, self.problem.n_features)
         return base.Arrays({}, {}, super().arrays(state).shared | {"pairs": pairs})
 
     def restore(self, state: LbfgsState, shared: base.Named) -> None:
-        """The point taken last, the step tried from it, the pairs behind it."""
         super().restore(state, shared)
         state.pairs = [(s, y) for s, y in shared["pairs"]]
 

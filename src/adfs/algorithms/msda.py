@@ -261,7 +261,6 @@ class Msda(base.RoundAlgorithm[MsdaState]):
         return state.theta.copy()
 
     def arrays(self, state: MsdaState) -> base.Arrays:
-        """Rows of nodes, and what the nodes remember."""
         remembered = {f"memory_{name}": each for name, each in state.memory._asdict().items()}
         return base.Arrays({}, {"x": state.x, "y": state.y, "theta": state.theta, **remembered}, {})
 
@@ -282,7 +281,6 @@ def _prepare(
 
 @base.register("msda", smooth=True, rules=("theory", "tuned"))
 def prepare(problem: Problem, setting: base.MethodSetting) -> base.Method:
-    """MSDA with its clock."""
     return _prepare(problem, setting)
 
 

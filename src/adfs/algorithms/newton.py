@@ -138,10 +138,7 @@ class Newton(Descent[NewtonState]):
         return part[self._lower]
 
     def _hessian(self, theta: Vector) -> Matrix:
-        """Sum of the nodes' Hessians, at and below the diagonal.
-
-        The diagonal gets, beside sigma, what a Cholesky factorisation may lose to rounding.
-        """
+        """Sum of the nodes' Hessians at and below the diagonal, plus what Cholesky may lose."""
         d = self.problem.n_features
         parts = (self._node_hessian(theta, node) for node in self.problem.nodes.tolist())
         total = np.zeros((d, d))
@@ -161,7 +158,6 @@ class Newton(Descent[NewtonState]):
         return np.tile(theta, (len(self.problem.nodes), 1))
 
     def restore(self, state: NewtonState, shared: base.Named) -> None:
-        """The point taken last and the step tried from it; the Hessian is made again."""
         super().restore(state, shared)
         if np.isfinite(state.objective):  # something was evaluated
             with one_blas_thread():

@@ -105,19 +105,13 @@ class NsAdfs(Pairwise[NsAdfsState]):
         return state.lines[self.problem.node_rows(node), non_smooth.VALUE].copy()
 
     def arrays(self, state: NsAdfsState) -> base.Arrays:
-        """The samples' changing columns, the centres, and ``A_t``."""
         samples = {"lines": state.lines[:, : non_smooth.LAG + 1]}
         return base.Arrays(samples, {"pairs": state.pairs}, {"growth": np.array([state.growth])})
 
     def queued(self, state: NsAdfsState) -> non_smooth.NonSmoothArithmetic:
-        """Its arithmetic for loops over events, of a block or of queues of nodes."""
         return non_smooth.NonSmoothArithmetic(state.lines, state.pairs, self.constants)
 
     def pass_time(self, state: NsAdfsState, events: Events) -> tuple[Vector, Vector]:
-        """Move ``A_t`` to the end of a block of which only own events are executed.
-
-        Returns ``a`` and ``A`` at these events, with one more to spare.
-        """
         a, total = np.empty((2, len(events.which) + 1))
         if self.continuized:
             non_smooth.weights_of_ticks(events.ticks, self.constants, a, total)
@@ -131,7 +125,6 @@ class NsAdfs(Pairwise[NsAdfsState]):
 
 @base.register("ns-adfs", poisson=True, smooth=False)
 def prepare(problem: Problem, setting: base.MethodSetting) -> base.Method:
-    """Algorithm 3 with its schedule and its clock."""
     chosen = parameters_of("ns-adfs", NonSmoothParameters, problem, setting)
     first = max(sys.float_info.min, problem.objective(np.zeros(problem.n_features)))
     needed = functools.partial(chosen.iterations_to, first=first)

@@ -19,8 +19,12 @@ NUMBERS_PER_BLOCK = 1 << 25
 BLOCKS_PER_BEAT = 8
 
 
-class Pairwise(base.QueuedAlgorithm[S]):
-    """A lazy pairwise algorithm, or its continuized form with the schedule ``poisson``."""
+class Pairwise(base.Algorithm[S]):
+    """A lazy pairwise algorithm, or its continuized form with the schedule ``poisson``.
+
+    Its nodes need not execute events in the order of the schedule: on several ranks a node goes on
+    with its own events while another waits for a message.
+    """
 
     def __init__(self, problem: Problem, parameters: Any, schedule: str) -> None:
         self.problem, self.parameters = problem, parameters
@@ -40,6 +44,17 @@ class Pairwise(base.QueuedAlgorithm[S]):
         """Centre rows of the two sequences of the method; the first one is the output's."""
         raise NotImplementedError
 
+    def queued(self, state: S) -> Any:
+        """Its arithmetic on this state: an `AdfsArithmetic` or a `NonSmoothArithmetic`."""
+        raise NotImplementedError
+
+    def pass_time(self, state: S, events: Events) -> tuple[Vector, Vector]:
+        """Move the state's time to the end of a block of which only own events are executed.
+
+        Returns Algorithm 3's ``a`` and ``A`` at these events, with one more to spare.
+        """
+        raise NotImplementedError
+
     def output(self, state: S) -> Matrix:
         """The centre rows, divided by ``sigma_i``."""
         return self.nodes(state)[0] / self.problem.own_sigma[:, None]
@@ -50,10 +65,14 @@ class Pairwise(base.QueuedAlgorithm[S]):
             setattr(state, name, shared[name].item())
 
     def counts(self, events: Events) -> base.Counts:
-        """An exchange is two messages of d numbers, any other event one prox."""
         n_exchanges = int(np.count_nonzero(events.which < self.problem.topology.n_edges))
-        n_updates = len(events.which) - n_exchanges
-        return base.message_counts(n_updates, n_exchanges, self.problem.n_features)
+        return exchange_counts(len(events.which), n_exchanges, self.problem.n_features)
+
+
+def exchange_counts(n_events: int, n_exchanges: int, n_features: int) -> base.Counts:
+    """Costs of so many events: an exchange is two messages of d numbers, any other one prox."""
+    n_updates = n_events - n_exchanges
+    return base.Counts.of_vectors(n_features, n_prox=n_updates, n_comm=2 * n_exchanges)
 
 
 def dual_start(problem: Problem, theta: Vector) -> tuple[Vector, Vector, Matrix]:

@@ -79,7 +79,10 @@ class PointSagaState:
 
 
 class TableAlgorithm(base.RoundAlgorithm[S]):
-    """A method with a table of gradients, one scalar per sample in the ``lines`` of its state."""
+    """A method with a table of gradients, one scalar per sample in the ``lines`` of its state.
+
+    The pass over the data that fills the table before round 0 is counted nowhere, as set-up.
+    """
 
     def duals(self, state: Any, node: int) -> Vector:
         """The table's ``c = w l'`` of a node's samples."""
@@ -88,10 +91,7 @@ class TableAlgorithm(base.RoundAlgorithm[S]):
 
 
 class PointSaga(TableAlgorithm[PointSagaState]):
-    """Point-SAGA on one machine; every node is given its iterate.
-
-    The pass over the data that fills the table before round 0 is counted nowhere, as set-up.
-    """
+    """Point-SAGA on one machine; every node is given its iterate."""
 
     def __init__(self, problem: Problem, parameters: PointSagaParameters, seed: int) -> None:
         super().__init__(problem, parameters, [base.Counts(n_prox=1)])
@@ -113,21 +113,18 @@ class PointSaga(TableAlgorithm[PointSagaState]):
         return PointSagaState(lines, pairs, np.array([1.0, 0.0]))
 
     def step(self, state: PointSagaState, events: Events) -> PointSagaState:
-        with np.errstate(over="ignore"):  # hashing wraps around 2^64
-            kernel.run_rounds(
-                events.start, len(events.which), self.problem.rows, state.lines, state.pairs,
-                state.scales, self.constants,
-            )  # fmt: skip
+        kernel.run_rounds(
+            events.start, len(events.which), self.problem.rows, state.lines, state.pairs,
+            state.scales, self.constants,
+        )  # fmt: skip
         return state
 
     def output(self, state: PointSagaState) -> Matrix:
-        """The iterate, the same for all nodes."""
         s, r = state.scales
         x = s * state.pairs[0, ::2] + r * state.pairs[0, 1::2]
         return np.tile(x, (self.problem.n_nodes, 1))
 
     def arrays(self, state: PointSagaState) -> base.Arrays:
-        """The table, and the one machine's vectors."""
         shared = {"pairs": state.pairs, "scales": state.scales}
         return base.Arrays({"lines": state.lines[:, : kernel.NORM2]}, {}, shared)
 

@@ -176,11 +176,8 @@ class Sampler:
         self._table = alias_table(p)
 
     def draw(self, start: int, stop: int) -> NDArray[np.int32]:
-        """Coordinates of iterations ``start`` to ``stop``."""
         which = np.empty(stop - start, np.int32)
-        # Hashing wraps around 2^64, which NumPy reports when kernels run uncompiled.
-        with np.errstate(over="ignore"):
-            sampling.draw_which(which, start, self._key, self._table)
+        sampling.draw_which(which, start, self._key, self._table)
         return which
 
 

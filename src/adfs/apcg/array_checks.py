@@ -55,7 +55,6 @@ def one_each(name: str, values: ArrayLike, size: int, infinite: bool = False) ->
 
 
 def not_negative(name: str, array: Vector) -> Vector:
-    """The same array, if no entry is negative."""
     if array.size and array.min() < 0.0:
         raise ParameterError(f"{name} must be >= 0 everywhere; its least entry is {array.min():g}.")
     return array
@@ -79,7 +78,6 @@ def in_range(name: str, array: Vector, least: float = 0.0) -> Vector:
 
 
 def require_callable(name: str, function: object, arguments: str, optional: bool = False) -> None:
-    """Refuse what cannot be called."""
     if not (callable(function) or (optional and function is None)):
         end = ", or None" if optional else ""
         raise ParameterError(f"{name}={function!r} must be callable as {name}({arguments}){end}.")

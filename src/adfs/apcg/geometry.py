@@ -86,16 +86,12 @@ def least_eigenvalue(hessian: Any) -> float:
 
 
 def least_by_discs(diagonal: Vector, sums: Vector) -> float:
-    """Gershgorin's bound from (at least) the sums of magnitudes of the rows; 0 if it is negative.
-
-    A sum of N numbers is exact to ``N eps`` of it.
-    """
+    """Gershgorin's bound from the rows' sums of magnitudes, exact to ``N eps``; 0 if negative."""
     rounding = 2.0 * len(sums) * np.finfo(float).eps
     return max(0.0, float((2.0 * diagonal - (1.0 + rounding) * sums).min()))
 
 
 def refuse_negative(least: float, zero: float) -> None:
-    """Refuse an eigenvalue that is negative beyond rounding: f_A would not be convex."""
     if least < -zero:
         raise DataError(
             f"The matrix must be positive semi-definite; its least eigenvalue is {least:.3g}. "

@@ -46,10 +46,7 @@ class LazyPoint:
 
 
 class ApcgState:
-    """Two numbers per coordinate, the clock, and for least squares the two images under K.
-
-    `adfs.kernels.apcg` defines them.
-    """
+    """What `adfs.kernels.apcg` defines; for least squares also the two images under K."""
 
     def __init__(self, rule: kernel.Rule, clock: Vector, start: Vector) -> None:
         self.rule, self.clock, self.size = rule, clock, len(start)
@@ -60,11 +57,9 @@ class ApcgState:
         self.y = LazyPoint(self)
 
     def x(self) -> Vector:
-        """``x_t``, all coordinates."""
         return np.asarray(self.anchor + self.clock[kernel.SCALE] * self.offset)
 
     def v(self) -> Vector:
-        """``v_t``, all coordinates."""
         behind = self.rule.lean * self.clock[kernel.SCALE]
         return np.asarray(self.anchor - behind * self.offset)
 
@@ -326,7 +321,6 @@ def _matrix(name: str, given: Any) -> Any:
 
 
 def _rows(matrix: Any) -> DenseRows | CsrRows:
-    """The matrix as kernels read it."""
     if isinstance(matrix, np.ndarray):
         return DenseRows(np.ascontiguousarray(matrix))
     rows = matrix.tocsr()

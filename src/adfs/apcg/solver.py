@@ -86,10 +86,7 @@ class ApcgPlan:
 
     @classmethod
     def with_trial(cls, parameters: ApcgParameters, own_sampling: bool) -> ApcgPlan:
-        """Restarts, and a trial by Corollary 2 where there is time for one.
-
-        A user's sampling is kept; ours (``own_sampling``) is each corollary's best.
-        """
+        """Restarts, and a trial by Corollary 2 if there is time, with its own best sampling."""
         if parameters.rho is None:
             return cls(parameters, True)
         M, R = parameters.M, parameters.R
@@ -101,7 +98,6 @@ class ApcgPlan:
 
     @property
     def trial_length(self) -> int:
-        """Iterations of the trial."""
         rho = self.parameters.rho
         return 0 if self.trial is None or rho is None else math.ceil(TRIAL / rho)
 
@@ -129,7 +125,6 @@ class ApcgPlan:
 
 
 def shortest_stretch(parameters: ApcgParameters) -> int:
-    """Iterations of the shortest stretch between two restarts."""
     return math.ceil(UNIT / parameters.p_R)
 
 
@@ -153,7 +148,6 @@ class Run:
         self._follow(plan.trial or plan.parameters)
 
     def _follow(self, parameters: ApcgParameters) -> None:
-        """Begin at ``_start`` with these parameters."""
         self.parameters = parameters
         self._sampler = Sampler(parameters.p, self._seed)
         self._restarts = self._plan.restarts(parameters)

@@ -55,10 +55,7 @@ class Damaged(Exception):
 
 
 def dumps(value: Any) -> bytes:
-    """JSON text of plain values, floats to the bit; NaN and infinity as Python's `json` has them.
-
-    A tuple becomes a list, a NumPy scalar the Python number of the same value.
-    """
+    """JSON text of plain values, floats to the bit; NumPy scalars as Python numbers."""
     return json.dumps(value, default=_plain, separators=(",", ":")).encode()
 
 
@@ -72,10 +69,7 @@ def _plain(value: Any) -> Any:
 
 
 def pack(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> list[Buffer]:
-    """The file's content in parts; an array with the layout of the file is not copied.
-
-    The parts are views of the arrays, so these must not change until the parts are written.
-    """
+    """The file's content in parts: views of the arrays, which must not change meanwhile."""
     stored = {name: _as_stored(name, array) for name, array in arrays.items()}
     table, n_bytes = _table((name, each.dtype.str, each.shape) for name, each in stored.items())
     text = dumps({"header": dict(header), "arrays": table})
@@ -92,7 +86,6 @@ def pack(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> list[Buffer]
 
 
 def _as_stored(name: str, array: Array) -> Array:
-    """The array in C order and little-endian: itself, where possible."""
     stored = np.asarray(array, dtype=array.dtype.newbyteorder("<"), order="C")
     if stored.dtype.str not in DTYPES:
         raise TypeError(

@@ -216,10 +216,7 @@ class CheckpointFolder:
         return None if missing else loaded
 
     def _read(self, name: CheckpointName, kept: set[int] | None = None) -> Loaded | None:
-        """A file of this run, with the arrays of nodes in ``kept`` alone; None if it is damaged.
-
-        Without ``kept`` only its header is read, else every byte is checked.
-        """
+        """A file of this run: its header, or with ``kept`` all bytes checked; None if damaged."""
         path = self.folder / str(name)
         arrays: NodeArrays = {}
         try:
@@ -263,10 +260,7 @@ class CheckpointFolder:
         return [name for name in found if name is not None]
 
     def _is_ours(self, name: CheckpointName) -> bool:
-        """Whether this rank tidies a file: its own, and those of ranks that do not exist now.
-
-        Every file has one such rank, for any size of the run that wrote it.
-        """
+        """Whether this rank tidies a file: its own, and those of ranks that do not exist now."""
         return name.rank % self.size == self.rank
 
     def _is_of_this_run(self, name: CheckpointName) -> bool:

@@ -43,11 +43,7 @@ class Checkpoints(NamedTuple):
 
 
 class Checkpointer:
-    """Saves at every multiple of ``every``, each process when it passes there.
-
-    An error of the disk costs the checkpoint, not the run: ``warn`` is called, once until saving
-    works again. ``saved`` is up to where this process has saved every position; -1 if it has not.
-    """
+    """Saves at multiples of ``every``; ``saved`` is up to where all were, -1 if one was not."""
 
     def __init__(
         self, store: CheckpointFolder, problem: Problem, wanted: Checkpoints, every: int
@@ -88,10 +84,7 @@ class Checkpointer:
         self.store.tidy(min(self.problem.network.gather(self.saved)))
 
     def resume(self, stepper: Stepper, controller: RunController) -> tuple[int | None, float]:
-        """Continue from the newest position that every process has; returns it and its seconds.
-
-        Without such a position they are None and 0. Rank 0 reports them.
-        """
+        """Continue from the newest position that all processes have: it or None, its seconds."""
         peers, nodes = self.problem.network.peers, self.problem.nodes.tolist()
         found = peers.gather(attempt(peers, lambda: list(self.store.valid_positions(nodes))))
         common = set(found[0]).intersection(*found[1:])
@@ -136,10 +129,7 @@ class Checkpointer:
             ) from None
 
     def _put_in_place(self, position: int, loaded: Loaded, stepper: Stepper) -> Arrays:
-        """Write the arrays of samples and of the state's nodes; returns what the stepper restores.
-
-        That is the arrays with one row per node, and the shared ones.
-        """
+        """Write arrays of samples and of the state's nodes; returns what the stepper restores."""
         with self._same_run(position):
             own, of_state = stepper.arrays(), stepper.algorithm.arrays(stepper.state).nodes
             nodes = self.problem.nodes.tolist()

@@ -12,7 +12,6 @@ from adfs.network import Ask, Part, Steps
 from adfs.problem.certificate import (
     certificate_steps,
     certified_text,
-    gradient_steps,
     in_order,
     relative,
     zero_steps,
@@ -91,9 +90,7 @@ def evaluation_steps(
     d, count = problem.n_features, len(outputs)
     started = yield Ask(d * count, 2, _weighted(problem, outputs, duals))
     means = [started.total[k * d : (k + 1) * d] / problem.total_sigma for k in range(count)]
-    if duals is None:
-        found = yield from gradient_steps(problem, means)
-    elif started.values[:, 0].any():
+    if duals is None or started.values[:, 0].any():
         found = yield from certificate_steps(problem, means, duals)
     else:
         found = [(yield from zero_steps(problem))] * count

@@ -50,12 +50,10 @@ class Forecast(NamedTuple):
 
     @property
     def is_long(self) -> bool:
-        """Whether theory needs more iterations than ``long``."""
         return self.expected > self.long
 
 
 def forecast(problem: Problem, method: Method, tol: float) -> Forecast:
-    """The forecast of a run; the same on all ranks."""
     efolds, per_pass = math.log(1.0 / min(tol, 0.5)), problem.n_samples / method.work
     passes, steps = LONG if method.needed is None else LONG_BY_A_BOUND
     long = min(max(passes, steps / problem.n_samples), MOST_PASSES) * per_pass
@@ -95,10 +93,7 @@ def warn_if_long(problem: Problem, ahead: Forecast, stopping: Stopping) -> None:
 
 
 def _reason(problem: Problem) -> str:
-    """What makes the condition number large; called on all ranks.
-
-    The largest column is named if it is much larger than the others; those of zeros do not count.
-    """
+    """What makes the condition number large, also one large column; called on all ranks."""
     smooth = problem.loss.smooth
     kappa = (problem.conditioning if smooth else problem.dual_bounds).kappa
     node = int(np.argmax(kappa))

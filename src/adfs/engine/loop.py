@@ -176,10 +176,7 @@ class Loop:
         self.seconds, self.since = self.wall_time, None
 
     def _load(self, stop: int) -> bool:
-        """Load events up to ``stop`` or the next heartbeat or checkpoint; False where all stop.
-
-        A heartbeat or a checkpoint that is due at this position comes first.
-        """
+        """Load up to ``stop`` or the next heartbeat or checkpoint; False where all stop."""
         position, heartbeat, checkpointer = self.stepper.position, self.heartbeat, self.checkpointer
         if heartbeat.is_due(position):
             limit = self.controller.stopping.time_limit

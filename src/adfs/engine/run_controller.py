@@ -40,10 +40,7 @@ class EvaluationPolicy:
         self.memory = memory
 
     def _slope(self, spent: Spent, error: float) -> float:
-        """Factors e per event since the last evaluation; almost 0 where the error did not fall.
-
-        Its iteration and error, if any, come after the last interval in the memory.
-        """
+        """Factors e per event since the last evaluation in the memory; almost 0 without a gain."""
         before, self.memory[1:] = self.memory[1:], [spent.position, error]
         if not before or not 0.0 < error < before[1]:
             return FLAT
@@ -160,10 +157,7 @@ class DisplayEvaluations:
 def choose_policy(
     method: Method, tol: float, evaluate_every: Any, is_long: bool
 ) -> tuple[EvaluationPolicy, DisplayEvaluations]:
-    """The policy of a run that is to end at ``tol``, and its evaluations for display.
-
-    A long run is evaluated more often than once per time in which theory expects a factor e.
-    """
+    """The policy of a run to ``tol``, and its display; a long run is evaluated more often."""
     display = DisplayEvaluations(method.shortest if evaluate_every == "curve" else None)
     if callable(evaluate_every):
         return evaluate_every(method), display

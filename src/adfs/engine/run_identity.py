@@ -68,10 +68,7 @@ def fingerprint(rows: Sequence[NDArray[Any]], labels: NDArray[Any], weights: NDA
 
 
 def check(stored: Identity, current: Identity, folder: str | os.PathLike[str]) -> None:
-    """Refuse to continue from a checkpoint of another run; the message names what differs first.
-
-    Data are compared at nodes that both hold.
-    """
+    """Refuse to continue from another run; the message names what differs first."""
     way_out = "use the same, or another --checkpoint folder."
     versions, data = ([each[key] for each in (stored, current)] for key in ("adfs", "data"))
     entry = _first("", *({"seed": each["seed"], **each["config"]} for each in (stored, current)))

@@ -13,17 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from adfs.algorithms.base import (
-    Arrays,
-    Counts,
-    Method,
-    MethodSetting,
-    QueuedAlgorithm,
-    Vector,
-    arrays_of,
-    copy_into,
-    message_counts,
-)
+from adfs.algorithms.base import Arrays, Counts, Method, MethodSetting, Vector, arrays_of, copy_into
+from adfs.algorithms.pairwise import Pairwise, exchange_counts
 from adfs.engine.stopping import Spent
 from adfs.errors import ParameterError
 from adfs.kernels import rank_nodes
@@ -71,7 +62,6 @@ class BlockStepper:
         self.clock.copy().advance(events)
 
     def load(self, stop: int) -> None:
-        """Take up the events up to the position ``stop``."""
         self._stop = stop
 
     def serve(self) -> bool:
@@ -157,9 +147,9 @@ class QueueStepper:
                 "Ranks time pairwise events with constant delays; use engine='local'."
             )
         self.problem, self.source = problem, method.source
-        self.algorithm: QueuedAlgorithm[Any] = method.algorithm  # type: ignore[assignment]
+        self.algorithm: Pairwise[Any] = method.algorithm  # type: ignore[assignment]
         self.state, self.position = self.algorithm.init(theta), 0
-        self.ends, self.peer_of = problem.network.ends, _peers(problem)
+        self.ends, self.peer_of = problem.network.ends, problem.network.peer_of
         n, width, n_edges = len(problem.nodes), problem.n_features + 1, problem.topology.n_edges
         nominal = setting.delays.nominal(n_edges, problem.n_nodes)
         self.clocks = rank_nodes.NodeClocks(
@@ -175,7 +165,6 @@ class QueueStepper:
 
     @property
     def done(self) -> bool:
-        """Whether every node has executed its loaded events."""
         return bool((self.mailbox.status == rank_nodes.DONE).all())
 
     def warm_up(self) -> None:
@@ -252,19 +241,8 @@ class QueueStepper:
 
 
 def _totals(tally: NDArray[Any], n_features: int) -> tuple[int, Counts]:
-    """Events executed, and their costs."""
     updates, exchanges = (int(total) for total in tally.sum(axis=0))
-    return updates + exchanges, message_counts(updates, exchanges, n_features)
-
-
-def _peers(problem: Problem) -> NDArray[np.int32]:
-    """The rank at the far end of each edge that leaves this rank; -1 for all other edges."""
-    network = problem.network
-    owners = network.rank_of[problem.topology.edges].reshape(-1, 2)
-    mine = owners == network.rank
-    leaving = mine.sum(axis=1) == 1
-    far = np.where(mine[:, 0], owners[:, 1], owners[:, 0])
-    return np.where(leaving, far, -1).astype(np.int32)
+    return updates + exchanges, exchange_counts(updates + exchanges, exchanges, n_features)
 
 
 Stepper = BlockStepper | QueueStepper
@@ -273,7 +251,6 @@ Stepper = BlockStepper | QueueStepper
 def make_stepper(
     problem: Problem, method: Method, setting: MethodSetting, theta: Vector | None
 ) -> Stepper:
-    """The stepper of a method on the problem's network."""
     if problem.network.is_whole or not hasattr(method.algorithm, "queued"):
         return BlockStepper(problem, method, theta)
     return QueueStepper(problem, method, setting, theta)

@@ -12,23 +12,14 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from adfs.agreement import agree, gather_from_all
+from adfs.agreement import Peers, agree, gather_from_all, require_same
 from adfs.algorithms.base import get_algorithm
 from adfs.checks import finite, flag, positive, whole
 from adfs.data.matrices import checked_csr
 from adfs.engine.stopping import Stopping
 from adfs.errors import DataError, ParameterError
-from adfs.estimators.fit_group import FitGroup, as_one_array, fit_group
-from adfs.estimators.fitting import (
-    FitOptions,
-    FitTask,
-    Matrix,
-    Objective,
-    Target,
-    Vector,
-    train,
-)
-from adfs.estimators.node_layout import lay_out
+from adfs.estimators.fitting import FitOptions, FitTask, Matrix, Objective, Target, Vector, train
+from adfs.estimators.node_layout import as_one_array, fit_group, lay_out, on_all
 from adfs.model import linear_scores
 from adfs.solver import Result
 
@@ -38,11 +29,7 @@ LARGEST_SEED = 2**31 - 1
 
 @dataclass(eq=False, repr=False)
 class LinearEstimator(BaseEstimator):  # type: ignore[misc]
-    """A linear model fitted by nodes that exchange messages; the base of all estimators.
-
-    The fields are scikit-learn's parameters: the constructor only stores them, and `fit` checks
-    them.
-    """
+    """A linear model fitted by nodes; its fields are the parameters, which `fit` checks."""
 
     _: KW_ONLY
     n_nodes: int | None = None
@@ -85,36 +72,34 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]
         return self
 
     def _objective(self) -> Objective:
-        """Check the estimator's own parameters."""
         raise NotImplementedError
 
-    def _needs(self, alone: bool) -> dict[str, Any]:
-        """Options of scikit-learn's `validate_data` for X and y."""
+    def _needs(self, ranks: Peers) -> dict[str, Any]:
         return {}
 
     def _train(self, task: FitTask) -> tuple[list[Result], Sequence[Any]]:
         """Train and keep the models; their results and names, for messages."""
         raise NotImplementedError
 
-    def _prepare(self, X: Any, y: Any, sample_weight: Any, groups: Any, ranks: FitGroup) -> FitTask:
+    def _prepare(self, X: Any, y: Any, sample_weight: Any, groups: Any, ranks: Peers) -> FitTask:
         """Check everything that a user gave; all ranks do so together."""
         options, objective = self._settings(ranks)
-        needs = {"accept_sparse": "csr", "dtype": FLOATS, "order": "C", **self._needs(ranks.alone)}
-        rows, targets = ranks.each(lambda: validate_data(self, csr_if_sparse(X), y, **needs))
+        needs = {"accept_sparse": "csr", "dtype": FLOATS, "order": "C"} | self._needs(ranks)
+        rows, targets = on_all(ranks, lambda: validate_data(self, csr_if_sparse(X), y, **needs))
         rows = as_one_array(rows, getattr(self, "feature_names_in_", None), ranks)
         weights = objective.factor * sample_weights(sample_weight, len(targets), ranks)
         layout = lay_out(len(targets), self.n_nodes, self.graph, groups, options.seed, ranks)
         return FitTask(rows, targets, weights, objective, options, layout)
 
-    def _settings(self, ranks: FitGroup) -> tuple[FitOptions, Objective]:
+    def _settings(self, ranks: Peers) -> tuple[FitOptions, Objective]:
         """The checked parameters; all ranks use rank 0's seed, and only rank 0 prints."""
-        options, objective = ranks.each(lambda: (self._options(), self._objective()))
+        options, objective = on_all(ranks, lambda: (self._options(), self._objective()))
         what = "Ranks that fit one model need the same parameters"
-        ranks.require_same(what, "call the same fit.", estimator=type(self).__name__)
+        require_same(ranks, {"estimator": type(self).__name__}, "call the same fit.", what)
         given = {k: v for k, v in self.get_params(deep=False).items() if k != "verbose"}
-        ranks.require_same(what, "make them equal.", **given)
-        seed = int(ranks.peers.gather(options.seed)[0])
-        verbose = options.verbose and ranks.peers.rank == 0
+        require_same(ranks, given, "make them equal.", what)
+        seed = int(ranks.gather(options.seed)[0])
+        verbose = options.verbose and ranks.rank == 0
         return options._replace(seed=seed, verbose=verbose), objective
 
     def _options(self) -> FitOptions:
@@ -194,10 +179,7 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]
 
 @dataclass(eq=False, repr=False)
 class ColumnEstimator(LinearEstimator):
-    """An estimator whose intercept is the weight of a constant column.
-
-    The column is ``intercept_scaling`` high, and its weight is regularised like any other.
-    """
+    """Has as intercept the weight, regularised, of a column that is ``intercept_scaling`` high."""
 
     _: KW_ONLY
     intercept_scaling: float = 1.0
@@ -206,9 +188,11 @@ class ColumnEstimator(LinearEstimator):
         self, task: FitTask, targets: Sequence[Target]
     ) -> tuple[Matrix, Vector, list[Result]]:
         """Coefficients, intercepts and results of one model per target."""
-        rows, unit, each = task.rows, task.objective.unit, task.layout.ranks.each
-        given = each(lambda: positive("intercept_scaling", self.intercept_scaling, "try 1"))
-        last = each(lambda: self._last_model(len(targets), task))
+        rows, unit, ranks = task.rows, task.objective.unit, task.layout.ranks
+        given = on_all(
+            ranks, lambda: positive("intercept_scaling", self.intercept_scaling, "try 1")
+        )
+        last = on_all(ranks, lambda: self._last_model(len(targets), task))
         scaling = float(rows.dtype.type(given))  # as the column holds it
         starts, width = None, rows.shape[1]
         if last is not None:
@@ -222,12 +206,12 @@ class ColumnEstimator(LinearEstimator):
         return thetas[:, :width], intercepts, results
 
 
-def sample_weights(given: Any, n_samples: int, ranks: FitGroup) -> Vector:
+def sample_weights(given: Any, n_samples: int, ranks: Peers) -> Vector:
     """One weight per row: ones, the same for all, or as given; some of them > 0 on some rank."""
-    weights = ranks.each(lambda: _checked_weights(given, n_samples))
-    found = gather_from_all(ranks.peers, bool(weights.any()))
+    weights = on_all(ranks, lambda: _checked_weights(given, n_samples))
+    found = gather_from_all(ranks, bool(weights.any()))
     nothing = DataError("All sample weights are zero, so nothing can be learnt; check them.")
-    agree(ranks.peers, None if any(found) else nothing)
+    agree(ranks, None if any(found) else nothing)
     return weights
 
 
@@ -250,7 +234,6 @@ def _checked_weights(given: Any, n_samples: int) -> Vector:
 
 
 def sigma_of(C: Any) -> float:
-    """The total regularisation ``1 / C``."""
     sigma = 1.0 / positive("C", C, "try 1, the inverse of the regularisation")
     return finite("1 / C", sigma, hint=f"C={C!r} is too small")
 

@@ -17,8 +17,8 @@ from adfs.agreement import agree
 from adfs.checks import choice, finite
 from adfs.errors import DataError, ParameterError
 from adfs.estimators.base import ColumnEstimator, sigma_of
-from adfs.estimators.fit_group import union
 from adfs.estimators.fitting import FitTask, Matrix, Objective, Vector
+from adfs.estimators.node_layout import on_all, union
 from adfs.model import class_probabilities
 from adfs.solver import Result
 
@@ -36,7 +36,6 @@ class LinearClassifier(ClassifierMixin, ColumnEstimator):  # type: ignore[misc]
     _weighs_one_class = False
 
     def _loss(self) -> str:
-        """The name of the loss."""
         raise NotImplementedError
 
     def _objective(self) -> Objective:
@@ -53,9 +52,9 @@ class LinearClassifier(ClassifierMixin, ColumnEstimator):  # type: ignore[misc]
 
     def _train(self, task: FitTask) -> tuple[list[Result], Sequence[Any]]:
         y, ranks = task.y, task.layout.ranks
-        ranks.each(lambda: check_classification_targets(y))
+        on_all(ranks, lambda: check_classification_targets(y))
         classes = _classes_of(task)
-        ranks.each(lambda: self._check_classes(classes))
+        on_all(ranks, lambda: self._check_classes(classes))
         positives = classes[1:] if len(classes) == 2 else classes
         labels = [np.where(y == positive, 1.0, -1.0) for positive in positives]
         targets = list(zip(labels, self._weights(classes, task), strict=True))
@@ -241,24 +240,21 @@ random_state, verbose, engine
 def _classes_of(task: FitTask) -> NDArray[Any]:
     """The labels of all ranks in order, without those whose rows all have weight 0."""
     ranks = task.layout.ranks
-    classes = ranks.each(lambda: np.unique(task.y[task.weights > 0.0]))
-    if not ranks.alone:
+    classes = on_all(ranks, lambda: np.unique(task.y[task.weights > 0.0]))
+    if ranks.size > 1:
         classes, _ = union(ranks, classes, "Labels")
     single = DataError(
         f"Among the rows of weight > 0 there is only one class, {classes.tolist()[0]!r}; a "
         "classifier needs two classes or more. Check the labels and the weights."
     )
-    agree(ranks.peers, None if len(classes) > 1 else single)
+    agree(ranks, None if len(classes) > 1 else single)
     return classes
 
 
 def _class_weights(
     given: Any, classes: NDArray[Any], y: NDArray[Any], task: FitTask
 ) -> NDArray[np.float64]:
-    """One weight per class; ``balanced`` is ``sum w / (n_classes * sum of w over the class)``.
-
-    The sums are over the rows of all nodes.
-    """
+    """One per class; ``balanced`` is ``sum w / (n_classes * sum of w over the class)``."""
     if given is None:
         return np.ones(len(classes))
     if _is_balanced(given):

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from adfs.agreement import require_same
 from adfs.algorithms.base import MethodSetting
 from adfs.engine.evaluation import Evaluator, evaluation_steps
 from adfs.engine.interrupts import Interrupts
@@ -27,10 +28,7 @@ Target = tuple[Vector, Vector]  # labels and weights of one model; all models ha
 
 
 class Objective(NamedTuple):
-    """The function that an estimator minimises: its loss times ``factor``, and ``sigma`` in total.
-
-    Targets are divided by ``unit``; models are multiplied by it.
-    """
+    """Loss times ``factor``, ``sigma`` in total; targets over ``unit``, models times it."""
 
     loss: str
     sigma: float
@@ -72,7 +70,8 @@ def train(
     """
     layout, options, (loss, sigma, *_) = task.layout, task.options, task.objective
     rule = "warm_start=True continues from one model on all ranks"
-    layout.ranks.require_same(rule, "fit all ranks together from the beginning.", start=starts)
+    way_out = "fit all ranks together from the beginning."
+    require_same(layout.ranks, {"start": starts}, way_out, rule)
     shards = layout.shards(task.rows, *targets[0])
     problem = Problem(shards, loss, sigma / layout.topology.n_nodes, network=layout.network())
     parameters: Any = None

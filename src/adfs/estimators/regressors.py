@@ -1,6 +1,17 @@
-"""Linear regressors: Huber's loss, least absolute deviations, and ridge regression."""
+"""Linear regressors: Huber's loss, least absolute deviations, and ridge regression.
 
-from collections.abc import Sequence
+Ridge's intercept is eliminated on sparse rows, which centring would make dense. For a given ``b``
+the best model is ``u - b v``, where ``u`` and ``v`` are the models without intercept of the targets
+``y`` and ``1``, and
+
+    b = sum_j w_j (y_j - x_j . u) / sum_j w_j (1 - x_j . v).
+
+Both are trained together as one model of twice the width: each row occurs twice, as ``(x, 0)`` for
+the target ``y`` and as ``(0, x)`` for the target 1. Besides the messages only sums of a few numbers
+are exchanged. Derivation, and the gap of the whole: docs/estimators.md, The intercept.
+"""
+
+from collections.abc import Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
@@ -8,12 +19,16 @@ import numpy as np
 from scipy.sparse import csr_matrix, issparse
 from sklearn.base import RegressorMixin
 
+from adfs.agreement import Peers, require_same
 from adfs.checks import choice, positive
-from adfs.engine.evaluation import Evaluator
+from adfs.data.shards import slice_rows
+from adfs.engine.evaluation import Evaluation, Evaluator
 from adfs.estimators.base import ColumnEstimator, LinearEstimator, sigma_of
 from adfs.estimators.fitting import FitTask, Matrix, Objective, Vector, train
-from adfs.estimators.ridge_intercept import Eliminated, twice
+from adfs.estimators.node_layout import RowLayout, on_all
 from adfs.model import linear_scores
+from adfs.network import Ask, Part, Steps
+from adfs.problem.certificate import in_order, quadratic
 from adfs.problem.finite_sum import Problem
 from adfs.solver import Result
 from adfs.threads import one_blas_thread
@@ -22,13 +37,14 @@ SVR_LOSSES = {
     "epsilon_insensitive": ("absolute", 1.0),
     "squared_epsilon_insensitive": ("squared", 2.0),
 }
+NO_ROW = np.empty(0)
 
 
 @dataclass(eq=False, repr=False)
 class ColumnRegressor(RegressorMixin, ColumnEstimator):  # type: ignore[misc]
     """A regressor whose intercept is a regularised constant column."""
 
-    def _needs(self, alone: bool) -> dict[str, Any]:
+    def _needs(self, ranks: Peers) -> dict[str, Any]:
         return {"y_numeric": True}
 
     def _train(self, task: FitTask) -> tuple[list[Result], Sequence[Any]]:
@@ -141,7 +157,7 @@ class Ridge(RegressorMixin, LinearEstimator):  # type: ignore[misc]
     Minimises ``sum_j w_j (x_j . theta + b - y_j)^2 / 2 + alpha / 2 |theta|^2``, half of what
     scikit-learn's `Ridge` writes, with the same minimiser. The intercept ``b`` is free: dense data
     are centred by their weighted means, which takes one sum over the network; sparse data stay as
-    they are and ``b`` is eliminated (`adfs.estimators.ridge_intercept`).
+    they are and ``b`` is eliminated (docs/estimators.md).
 
     Parameters
     ----------
@@ -176,9 +192,9 @@ class Ridge(RegressorMixin, LinearEstimator):  # type: ignore[misc]
         tags.target_tags.multi_output = True
         return tags
 
-    def _needs(self, alone: bool) -> dict[str, Any]:
+    def _needs(self, ranks: Peers) -> dict[str, Any]:
         # One row alone is its own mean: nothing would be left of it.
-        least = 2 if self.fit_intercept and alone else 1
+        least = 2 if self.fit_intercept and ranks.size == 1 else 1
         return {"y_numeric": True, "multi_output": True, "ensure_min_samples": least}
 
     def _objective(self) -> Objective:
@@ -186,7 +202,7 @@ class Ridge(RegressorMixin, LinearEstimator):  # type: ignore[misc]
 
     def _train(self, task: FitTask) -> tuple[list[Result], Sequence[Any]]:
         rule, way_out = "y needs the same columns on all ranks", "give all targets to all ranks."
-        task.layout.ranks.require_same(rule, way_out, columns=task.y.shape[1:])
+        require_same(task.layout.ranks, {"columns": task.y.shape[1:]}, way_out, rule)
         columns = np.asarray(task.y, dtype=np.float64).reshape(len(task.y), -1)
         is_eliminated = self.fit_intercept and issparse(task.rows)
         results = (self._fit_eliminated if is_eliminated else self._fit_centred)(task, columns)
@@ -199,7 +215,7 @@ class Ridge(RegressorMixin, LinearEstimator):  # type: ignore[misc]
 
     def _fit_centred(self, task: FitTask, columns: Matrix) -> list[Result]:
         """One model per column; rows and targets are centred where there is an intercept."""
-        last = task.layout.ranks.each(lambda: self._last_model(columns.shape[1], task))
+        last = on_all(task.layout.ranks, lambda: self._last_model(columns.shape[1], task))
         if self.fit_intercept:
             rows, columns = _centred(task, columns)
             task = task._replace(rows=rows)
@@ -207,8 +223,8 @@ class Ridge(RegressorMixin, LinearEstimator):  # type: ignore[misc]
         return train(task, targets, None if last is None else last[0])
 
     def _fit_eliminated(self, task: FitTask, columns: Matrix) -> list[Result]:
-        """One model per column, with the intercept eliminated (`ridge_intercept`)."""
-        starts = task.layout.ranks.each(lambda: self._pair_starts(columns.shape[1], task))
+        """One model per column, with the intercept eliminated."""
+        starts = on_all(task.layout.ranks, lambda: self._pair_starts(columns.shape[1], task))
         ones, weights = np.ones(len(columns)), np.tile(task.weights, 2)
         targets = [(np.concatenate([column, ones]), weights) for column in columns.T]
         rows, layout = twice(csr_matrix(task.rows), task.layout)
@@ -257,3 +273,81 @@ def _mean_residuals(task: FitTask, columns: Matrix, coefs: Matrix) -> Vector:
     ])  # fmt: skip
     sums = task.layout.add_up(lambda own: [*(weights[own] @ left[own]), weights[own].sum()])
     return np.asarray(sums[:-1] / sums[-1])
+
+
+def twice(X: csr_matrix, layout: RowLayout) -> tuple[csr_matrix, RowLayout]:
+    """Rows and layout of both models; a node's rows for ``u``, then those for ``v``."""
+    n, d = X.shape
+    indptr, indices = X.indptr.astype(np.int64), X.indices.astype(np.int64)
+    indptr, indices = (
+        np.concatenate([indptr, indptr[1:] + indptr[-1]]),
+        np.concatenate([indices, indices + d]),
+    )
+    rows = csr_matrix((np.concatenate([X.data, X.data]), indices, indptr), shape=(2 * n, 2 * d))
+    parts = np.split(layout.order, layout.cuts[1:-1])
+    order = np.concatenate([half for part in parts for half in (part, part + n)])
+    return rows, layout._replace(order=order, cuts=2 * layout.cuts)
+
+
+class Eliminated:
+    """Evaluations of the model that ``(u, v)`` make, for a problem made by `twice`.
+
+    Attributes
+    ----------
+    nodes : list of (matrix, targets, weights)
+        Of the rows of each node that are for ``u``.
+    of_ones : array of shape (d,)
+        ``v`` at the last evaluation, from which a warm start continues.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem, self.half = problem, problem.n_features // 2
+        self.of_ones = np.zeros(self.half)
+        self.nodes: list[tuple[Any, Vector, Vector]] = []
+        for node in problem.nodes.tolist():
+            first = problem.node_rows(node).start
+            last = (first + problem.node_rows(node).stop) // 2
+            matrix = slice_rows(problem.rows, problem.n_features, first, last)[:, : self.half]
+            self.nodes.append((matrix, problem.labels[first:last], problem.weights[first:last]))
+
+    def steps(self, problem: Problem, outputs: list[Matrix], duals: Any) -> Steps[Evaluation]:
+        """An evaluation of ``(u_i, v_i)`` of this process's nodes; sums are over all nodes."""
+        both, nodes = outputs[0], self.nodes
+        half, alpha = self.half, self.problem.total_sigma
+        own = zip(self.problem.own_sigma, both, nodes, strict=True)
+        total, sums = yield _ask(
+            2 * half, 2, ((sigma * row, w @ y, w.sum()) for sigma, row, (_, y, w) in own)
+        )
+        u, v = total[:half] / alpha, total[half:] / alpha
+        targets, weight = _added(sums)
+        mean = targets / weight
+        # The two sums whose ratio is b, and the losses of theta = 0.
+        _, sums = yield _ask(0, 3, (
+            (NO_ROW, w @ (y - X @ u), w @ (1.0 - X @ v), 0.5 * w @ (y - mean) ** 2)
+            for X, y, w in nodes
+        ))  # fmt: skip
+        above, below, at_zero = _added(sums)
+        b = above / below
+        theta, thetas = u - b * v, both[:, :half] - b * both[:, half:]
+        residuals = [(X, w, X @ theta - y) for X, y, w in nodes]
+        _, sums = yield _ask(0, 1, ((NO_ROW, w @ r) for _, w, r in residuals))
+        mean = _added(sums)[0] / weight
+        # X^T W r and the losses, with residuals r around their mean.
+        centred = [(X, w * (r - mean), r - mean) for X, w, r in residuals]
+        slope, sums = yield _ask(half, 1, ((X.T @ wr, 0.5 * (wr @ r)) for X, wr, r in centred))
+        objective = _added(sums)[0] + 0.5 * alpha * float(theta @ theta)
+        _, distances = yield _ask(0, 1, ((NO_ROW, np.sum((own - theta) ** 2)) for own in thetas))
+        self.of_ones = v
+        gap = quadratic(slope + alpha * theta, 1.0, 2.0 * alpha)
+        spread = float(np.sqrt(np.mean(distances)))
+        return Evaluation(theta, thetas, float(objective), gap, None, spread, at_zero)
+
+
+def _ask(width: int, n_values: int, parts: Iterable[tuple[Any, ...]]) -> Ask:
+    """For sums over all nodes; a part is a row of ``width`` numbers, then ``n_values`` numbers."""
+    return Ask(width, n_values, (Part(row, tuple(map(float, own))) for row, *own in parts))
+
+
+def _added(values: Matrix) -> list[float]:
+    """The sum of each column, added node after node."""
+    return [in_order(column) for column in values.T]

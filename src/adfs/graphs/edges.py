@@ -1,6 +1,6 @@
 """The edge array: the checks every graph passes, and what is computed from it without spectra."""
 
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,24 +13,10 @@ if TYPE_CHECKING:
 
 Sparse: TypeAlias = "csr_array[np.float64, tuple[int, int]]"
 Edges = NDArray[np.int32]
-BFS_BLOCK = 256
 LARGEST = 2**31 - 1  # node and edge numbers are int32 wherever they are stored
 
 
-class Incidence(NamedTuple):
-    """Who touches whom, in compressed rows.
-
-    Entries ``starts[k]`` to ``starts[k + 1]`` of ``neighbours`` are the neighbours of node ``k``
-    in increasing order; the same entries of ``edges`` are the numbers of the edges to them.
-    """
-
-    starts: NDArray[np.int64]
-    neighbours: NDArray[np.int32]
-    edges: NDArray[np.int32]
-
-
 def whole(name: str, value: Any, least: int) -> int:
-    """``value`` as an int at least ``least``, or an error."""
     hint = f"pass for example {name}={max(least, 4)}"
     return checks.whole(name, value, least, LARGEST, hint, GraphError)
 
@@ -109,22 +95,7 @@ def components(n_nodes: int, edges: Edges) -> tuple[int, NDArray[np.int32]]:
 
 
 def degrees(n_nodes: int, edges: Edges) -> NDArray[np.int64]:
-    """Number of neighbours of each node."""
     return np.bincount(edges.ravel(), minlength=n_nodes).astype(np.int64, copy=False)
-
-
-def incidence(n_nodes: int, edges: Edges) -> Incidence:
-    """Compressed rows of canonical edges."""
-    # Listing each edge at its higher end first keeps neighbours in order under a stable sort.
-    node = np.concatenate([edges[:, 1], edges[:, 0]])
-    order = np.argsort(node, kind="stable")
-    starts = np.zeros(n_nodes + 1, dtype=np.int64)
-    np.cumsum(degrees(n_nodes, edges), out=starts[1:])
-    other = np.concatenate([edges[:, 0], edges[:, 1]])[order]
-    number = np.tile(np.arange(len(edges), dtype=np.int32), 2)[order]
-    for array in (starts, other, number):
-        array.setflags(write=False)
-    return Incidence(starts, other, number)
 
 
 def adjacency(n_nodes: int, edges: Edges) -> Sparse:
@@ -145,32 +116,3 @@ def laplacian(n_nodes: int, edges: Edges) -> Sparse:
     rows, columns = np.concatenate([k, l, nodes]), np.concatenate([l, k, nodes])
     values = np.concatenate([np.full(2 * len(edges), -1.0), degrees(n_nodes, edges)])
     return csr_array((values, (rows, columns)), shape=(n_nodes, n_nodes))
-
-
-def diameter(n_nodes: int, edges: Edges) -> int:
-    """Largest distance between two nodes, by one breadth-first search per node."""
-    if len(edges) == n_nodes * (n_nodes - 1) // 2:
-        return min(n_nodes - 1, 1)
-    from scipy.sparse.csgraph import breadth_first_order
-
-    graph = adjacency(n_nodes, edges)
-    longest = 0
-    for start in range(0, n_nodes, BFS_BLOCK):
-        roots = np.arange(start, min(start + BFS_BLOCK, n_nodes), dtype=np.int64)
-        parents = np.empty((len(roots), n_nodes), dtype=np.int32)
-        tips = np.empty(len(roots), dtype=np.int32)
-        for row, root in enumerate(roots):
-            order, parents[row] = breadth_first_order(graph, int(root), directed=True)
-            tips[row] = order[-1]
-        longest = max(longest, _longest_climb(parents, tips, roots))
-    return longest
-
-
-def _longest_climb(parents: Edges, tips: Edges, roots: NDArray[np.int64]) -> int:
-    """Steps until every search, walked up from the node it reached last, is back at its root."""
-    rows, steps = np.arange(len(roots)), 0
-    while (away := tips != roots).any():
-        rows, roots, tips = rows[away], roots[away], tips[away]
-        tips = parents[rows, tips]
-        steps += 1
-    return steps

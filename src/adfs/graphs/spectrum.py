@@ -144,7 +144,6 @@ def _dominant(apply: Callable[[Vector], Vector], n_nodes: int) -> Vector:
 
 
 def _factor(matrix: Sparse) -> Callable[[Vector], Vector]:
-    """Solver of a sparse symmetric positive definite system."""
     from scipy.sparse.linalg import splu
 
     symmetric: Any = {"diag_pivot_thresh": 0.0, "options": {"SymmetricMode": True}}

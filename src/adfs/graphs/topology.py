@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,11 +12,24 @@ from adfs.display import html_table, plot_function
 from adfs.errors import GraphError
 from adfs.graphs import edges as edge_arrays
 from adfs.graphs import graph_names
-from adfs.graphs.edges import LARGEST, Edges, Incidence, Sparse, whole
+from adfs.graphs.edges import LARGEST, Edges, Sparse, whole
 from adfs.graphs.spectrum import Spectrum, compute_spectrum
 from adfs.randomness import generator, stream_key
 
 ATTEMPTS = 100
+BFS_BLOCK = 256
+
+
+class Incidence(NamedTuple):
+    """Who touches whom, in compressed rows.
+
+    Entries ``starts[k]`` to ``starts[k + 1]`` of ``neighbours`` are the neighbours of node ``k``
+    in increasing order; the same entries of ``edges`` are the numbers of the edges to them.
+    """
+
+    starts: NDArray[np.int64]
+    neighbours: NDArray[np.int32]
+    edges: NDArray[np.int32]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -227,7 +240,14 @@ class Topology:
         >>> neighbours[starts[1] : starts[2]].tolist(), edges[starts[1] : starts[2]].tolist()
         ([0, 2], [0, 1])
         """
-        return edge_arrays.incidence(self.n_nodes, self.edges)
+        # Listing each edge at its higher end first keeps neighbours in order under a stable sort.
+        order = np.argsort(np.concatenate([self.edges[:, 1], self.edges[:, 0]]), kind="stable")
+        starts = np.append(0, np.cumsum(self.degrees))
+        other = np.concatenate([self.edges[:, 0], self.edges[:, 1]])[order]
+        number = np.tile(np.arange(self.n_edges, dtype=np.int32), 2)[order]
+        for array in (starts, other, number):
+            array.setflags(write=False)
+        return Incidence(starts, other, number)
 
     def neighbours(self, k: int) -> NDArray[np.int32]:
         """Neighbours of node ``k``, in increasing order."""
@@ -236,8 +256,22 @@ class Topology:
 
     @cached_property
     def diameter(self) -> int:
-        """Largest distance between two nodes, in edges."""
-        return edge_arrays.diameter(self.n_nodes, self.edges)
+        """Largest distance between two nodes, in edges; by one breadth-first search per node."""
+        if self.n_edges == self.n_nodes * (self.n_nodes - 1) // 2:
+            return min(self.n_nodes - 1, 1)
+        from scipy.sparse.csgraph import breadth_first_order
+
+        graph = edge_arrays.adjacency(self.n_nodes, self.edges)
+        longest = 0
+        for start in range(0, self.n_nodes, BFS_BLOCK):
+            roots = np.arange(start, min(start + BFS_BLOCK, self.n_nodes), dtype=np.int64)
+            parents = np.empty((len(roots), self.n_nodes), dtype=np.int32)
+            tips = np.empty(len(roots), dtype=np.int32)
+            for row, root in enumerate(roots):
+                order, parents[row] = breadth_first_order(graph, int(root), directed=True)
+                tips[row] = order[-1]
+            longest = max(longest, _longest_climb(parents, tips, roots))
+        return longest
 
     @cached_property
     def spectrum(self) -> Spectrum:
@@ -268,6 +302,16 @@ class Topology:
         graph = nx.empty_graph(self.n_nodes)
         graph.add_edges_from(self.edges.tolist())
         return graph
+
+
+def _longest_climb(parents: Edges, tips: Edges, roots: NDArray[np.int64]) -> int:
+    """Steps until every search, walked up from the node it reached last, is back at its root."""
+    rows, steps = np.arange(len(roots)), 0
+    while (away := tips != roots).any():
+        rows, roots, tips = rows[away], roots[away], tips[away]
+        tips = parents[rows, tips]
+        steps += 1
+    return steps
 
 
 def _pairs(k: ArrayLike, l: ArrayLike) -> Edges:

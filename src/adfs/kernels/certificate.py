@@ -58,9 +58,10 @@ def objective_gradients(code, rows, labels, weights, offsets, theta, links, stac
 
 
 @njit(cache=True, _nrt=False, nogil=True)
-def dual_sum(code, rows, labels, weights, first, last, scores, duals, total):
-    """``duals = w l'(scores)`` for rows ``first`` to ``last``; adds ``sum c x`` into ``total``."""
+def dual_sum(code, rows, labels, weights, first, last, theta, scores, duals, total):
+    """``scores = x . theta``, ``duals = w l'`` of these rows; adds ``sum c x`` into ``total``."""
     for row in range(first, last):
+        scores[row] = dot(rows, row, theta)
         duals[row] = weights[row] * derivative(code, scores[row], labels[row])
         axpy(rows, row, duals[row], total)
 
@@ -110,10 +111,10 @@ def gap_at_zero(code, rows, labels, weights, squared_norms, first, last):
 
 
 @njit(cache=True, _nrt=False, nogil=True)
-def curvatures(code, scores, labels, weights, first, last, out):
-    """Weighted second derivatives at ``scores``: the diagonal of the Hessian's middle factor."""
+def curvatures(code, rows, labels, weights, first, last, theta, out):
+    """Weighted second derivatives: the diagonal of the Hessian's middle factor."""
     for row in range(first, last):
-        out[row - first] = weights[row] * curvature(code, scores[row - first], labels[row])
+        out[row - first] = weights[row] * curvature(code, dot(rows, row, theta), labels[row])
 
 
 @njit(cache=True, _nrt=False, nogil=True)
@@ -136,7 +137,6 @@ def sparse_outer_products(rows, weights, first, last, total):
 
 @njit(cache=True, _nrt=False, nogil=True)
 def squared_norms(rows, first, last, out):
-    """``|x|^2`` of each row."""
     for row in range(first, last):
         out[row - first] = norm2(rows, row)
 

@@ -35,7 +35,6 @@ def durations(which, start, ticks, nominal, first, last, law, shape, keys, out):
     """Fill ``out`` with the duration of each event, the first of which is event ``start``.
 
     With ``ticks`` (empty otherwise) an event's number is its tick, which both of its nodes know.
-
     ``nominal`` has one duration per edge, then one per node; the law multiplies those of the events
     with ``first <= which < last``.
     """
@@ -60,17 +59,20 @@ def leave(clock, a, b, duration):
 
 
 @njit(cache=True, nogil=True)
-def advance(which, edges, duration, clock, finish, busy, waiting):
+def advance(which, edges, duration, clock, finish, busy, waiting, reached, left):
     """Execute events in schedule order: ``finish``, ``busy`` and ``waiting`` move in place.
 
     A node waits while its peer has not reached the exchange, and is busy from then until it
-    leaves; under either clock, ``finish - busy - waiting`` of a node never changes.
+    leaves; under either clock, ``finish - busy - waiting`` of a node never changes. ``reached`` and
+    ``left``, unless they are empty, keep when each of an event's (two) nodes came and went.
     """
-    n_edges = edges.shape[0]
+    n_edges, kept = edges.shape[0], reached.size > 0
     for k in range(which.size):
         node = which[k] - n_edges
         length = duration[k]
         if node >= 0:
+            if kept:
+                reached[k, 0], left[k, 0] = finish[node], finish[node] + length
             finish[node] += length
             busy[node] += length
             continue
@@ -78,6 +80,8 @@ def advance(which, edges, duration, clock, finish, busy, waiting):
         a, b = finish[i], finish[j]
         ready = max(a, b)
         end_i, end_j = leave(clock, a, b, length)
+        if kept:
+            reached[k, 0], reached[k, 1], left[k, 0], left[k, 1] = a, b, end_i, end_j
         finish[i] = end_i
         finish[j] = end_j
         waiting[i] += ready - a
@@ -87,31 +91,8 @@ def advance(which, edges, duration, clock, finish, busy, waiting):
 
 
 @njit(cache=True, nogil=True)
-def follow(which, edges, duration, clock, finish, reached, left):
-    """As ``advance``, keeping for each event when each of its (two) nodes reached and left it.
-
-    The second column of a local update stays as it was.
-    """
-    n_edges = edges.shape[0]
-    for k in range(which.size):
-        node = which[k] - n_edges
-        if node >= 0:
-            reached[k, 0] = finish[node]
-            finish[node] += duration[k]
-            left[k, 0] = finish[node]
-            continue
-        i, j = edges[which[k], 0], edges[which[k], 1]
-        reached[k, 0], reached[k, 1] = finish[i], finish[j]
-        finish[i], finish[j] = leave(clock, finish[i], finish[j], duration[k])
-        left[k, 0], left[k, 1] = finish[i], finish[j]
-
-
-@njit(cache=True, nogil=True)
 def work_time(work, speed, random, law, shape, keys, counter):
-    """``work`` elementary steps at a node, each with a factor of its own if ``random``.
-
-    A fraction of a step takes that fraction of a draw.
-    """
+    """``work`` elementary steps at a node, each (or a part of one) with a draw if ``random``."""
     if not random:
         return speed * work
     total, left = 0.0, work

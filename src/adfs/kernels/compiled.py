@@ -129,10 +129,7 @@ def njit(*, cache=False, **options):
 
 
 def _compile(compile_or_load, signature):
-    """Numba's `Dispatcher.compile`, after which this process holds no lock, unless it did before.
-
-    A kernel compiles those that it calls, so calls are nested.
-    """
+    """Numba's `Dispatcher.compile`; the outermost of nested calls releases all locks."""
     with global_compiler_lock:
         held_before = lock.is_held
         try:
@@ -239,10 +236,7 @@ def _stamp(folder):
 
 @functools.cache
 def _folders_ahead(source, chosen):
-    """Readable folders that Numba prefers to the chosen one, but finds not to be writable.
-
-    An administrator may have compiled there.
-    """
+    """Readable folders that Numba finds not writable; an administrator may have compiled there."""
     folders = [os.path.join(os.path.dirname(source), "__pycache__")]
     if config.CACHE_DIR:
         subfolder = InTreeCacheLocator.get_suitable_cache_subpath(source)

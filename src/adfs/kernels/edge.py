@@ -171,10 +171,7 @@ def accept(work, at, edge, node, messages, slot):
 
 @njit(cache=True, _nrt=False, nogil=True)
 def offer_ends(work, t, edge, messages):
-    """Bring the ends of an edge that are here up to iteration ``t`` and write their ``y_t``.
-
-    ``inverse_sigma`` must be one, because here a message is not ``y_t / sigma``.
-    """
+    """Bring an edge's ends that are here up to ``t``; write ``y_t``, as ``inverse_sigma`` is 1."""
     for side in range(2):
         node = work.constants.edges[edge, side]
         if node >= 0:

@@ -23,10 +23,7 @@ SUM, NEIGHBOURS = 0, 1  # what the function at ``Links.call`` is asked for
 
 
 class Links(NamedTuple):
-    """How this process's nodes are linked to each other and to the rest.
-
-    Rows of nodes have local numbers: first this process's nodes, then their neighbours elsewhere.
-    """
+    """Links of the nodes here; rows are of these nodes, then of their neighbours elsewhere."""
 
     call: int  # address of the function that moves numbers between processes; 0 for none
     merges: np.ndarray  # (own,), additions on the stack after each node's row

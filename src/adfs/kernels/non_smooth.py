@@ -123,10 +123,7 @@ def offer(work, at, node, messages, slot):
 
 @njit(cache=True, _nrt=False, forceinline=True)
 def accept(work, at, edge, node, messages, slot):
-    """Finish an exchange at one end; ``messages`` has the first node's at ``slot``, then the other.
-
-    Both ends compute the same difference from the same operands: opposite moves to the last bit.
-    """
+    """Finish an exchange at one end, as for Algorithm 1: opposite moves to the last bit."""
     (a, growth), pairs, network = at, work.pairs, work.constants
     eta = a * network.edge_eta[edge]
     behind = a * network.edge_push[edge] - growth

@@ -1,6 +1,6 @@
 """The loop of a rank with MPI's own C functions: no Python between two messages.
 
-`adfs.mpi.library` finds the functions in the library that mpi4py has loaded and makes them known
+`adfs.mpi.communicator` finds the functions in the library that mpi4py has loaded and registers them
 under the names below. Handles of MPI are machine words here, whatever they are in C.
 """
 
@@ -111,9 +111,7 @@ def most_urgent(queue, mailbox):
 
 @njit(cache=True, _nrt=False, nogil=True)
 def run_some(work, rows, queue, clocks, mailbox, port):
-    """Run one node to its next message or its end if they are few, each otherwise.
-
-    Returns how many ran, -1 if MPI has a fault.
+    """Run one node to its next message or end if they are few, else all; how many, -1: MPI's fault.
 
     Of few nodes the most urgent one goes first, lest the peer of its message wait for the others'
     work; many have enough to do for all while one waits, and choosing would take long.
@@ -160,3 +158,27 @@ def run_until_idle(work, rows, queue, clocks, mailbox, port):
         if polls >= RETURN_EVERY:
             note_wait(started, port)
             return WAITING
+
+
+@njit(cache=True, _nrt=False, nogil=True)
+def time_exchanges(peer, outgoing, incoming, comm, kind, requests, statuses, flag, seconds):
+    """Time exchanges with a rank, one per entry of ``seconds``; returns MPI's fault or 0."""
+    count, tag, both = np.int32(outgoing.size), np.int32(0), np.int32(2)
+    first = np.uintp(requests.ctypes.data)
+    second = np.uintp(requests.ctypes.data + requests.size // 2)
+    for k in range(seconds.size):
+        started = wtime()
+        fault = irecv(np.uintp(incoming.ctypes.data), count, kind, peer, tag, comm, first)
+        fault |= isend(np.uintp(outgoing.ctypes.data), count, kind, peer, tag, comm, second)
+        flag[0], polls = 0, 0
+        while fault == 0 and flag[0] == 0:
+            fault = testall(
+                both, first, np.uintp(flag.ctypes.data), np.uintp(statuses.ctypes.data)
+            )  # fmt: skip
+            polls += 1
+            if polls % YIELD_EVERY == 0:
+                give_way()
+        if fault:
+            return fault
+        seconds[k] = wtime() - started
+    return 0

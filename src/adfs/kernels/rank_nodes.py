@@ -68,10 +68,7 @@ moment = by_type(AdfsArithmetic, _smooth_moment, _convex_moment)
 
 @njit(cache=True, _nrt=False, nogil=True)
 def count_own(which, ends, here, count):
-    """Add each node's local updates, and its exchanges as an edge's first and second end, (n, 3).
-
-    ``ends`` are the edges in this rank's numbers, ``here`` the nodes'.
-    """
+    """Count each node's local updates, and its exchanges as first and as second end, (n, 3)."""
     n_edges = ends.shape[0]
     for k in range(which.size):
         if which[k] >= n_edges:
@@ -84,7 +81,6 @@ def count_own(which, ends, here, count):
 
 @njit(cache=True, _nrt=False, forceinline=True)
 def put(queue, cursor, node, when, which, sample, a, growth):
-    """Append an event to a node's queue."""
     place = cursor[node]
     queue.when[place] = when
     queue.which[place] = which
@@ -122,7 +118,6 @@ def find_turn(node, queue):
 
 @njit(cache=True, _nrt=False, nogil=True)
 def begin(queue, mailbox):
-    """Let every node run from the start of its queue."""
     for node in range(mailbox.status.size):
         find_turn(node, queue)
         mailbox.status[node] = RUN

@@ -46,10 +46,7 @@ class CsrRows(NamedTuple):
 
 
 def by_type(kind, first, second):
-    """One function of two, compiled or not: ``first`` if its first argument is a ``kind``.
-
-    The compiler knows the type, so that it costs nothing to choose.
-    """
+    """``first`` if its first argument is a ``kind``, else ``second``: the compiler chooses."""
     plain = [getattr(function, "py_func", function) for function in (first, second)]
 
     def function(chosen, *args):

@@ -7,6 +7,7 @@ the same whether it is streamed, stored, or cut anywhere, and no generator state
 import math
 
 import numpy as np
+from numba import config
 
 from adfs.kernels.compiled import njit
 from adfs.kernels.memory import prefetch
@@ -30,6 +31,10 @@ def bits(key, t):
     z = (z ^ (z >> S30)) * MIX_A
     z = (z ^ (z >> S27)) * MIX_B
     return z ^ (z >> S31)
+
+
+if config.DISABLE_JIT:  # NumPy reports what wraps around 2^64 on purpose
+    bits = np.errstate(over="ignore")(bits)
 
 
 @njit(cache=True, _nrt=False, forceinline=True)
@@ -89,10 +94,7 @@ def build_alias(weights, table):
 
 @njit(cache=True, _nrt=False, forceinline=True)
 def pack(threshold, alias):
-    """One word from a threshold in [0, 1] and an alias; a full cell has itself as alias.
-
-    Rounded up: a positive weight, however small, keeps a chance.
-    """
+    """One word from a threshold, rounded up so that no positive weight is lost, and an alias."""
     units = min(np.int64(math.ceil(threshold * THRESHOLD_ONE)), THRESHOLD_ONE - 1)
     return (units << ALIAS_BITS) | np.int64(alias)
 
@@ -117,14 +119,18 @@ def draw_which(which, start, key, table):
 
 
 @njit(cache=True, _nrt=False, nogil=True)
-def draw_samples(sample, which, start, n_edges, node_keys, tables, offsets):
-    """Each local event's sample, from its node's own stream at the event's index; -1 for edges."""
+def draw_samples(sample, which, start, when, n_edges, keys, tables, offsets):
+    """Each local event's sample, from its node's own stream at the event's index; -1 for edges.
+
+    The indices are those from ``start`` on, or ``when`` if that is not None.
+    """
     tables_at = tables.ctypes.data
     for k in range(which.size):
-        if k + AHEAD < which.size and which[k + AHEAD] >= n_edges:
-            node = which[k + AHEAD] - n_edges
+        soon = k + AHEAD
+        if soon < which.size and which[soon] >= n_edges:
+            node = which[soon] - n_edges
             first = offsets[node]
-            u = uniform(node_keys[node], start + k + AHEAD)
+            u = uniform(keys[node], start + soon if when is None else when[soon])
             cell = first + np.int64(u * (offsets[node + 1] - first))
             prefetch(np.uintp(tables_at + 8 * cell))
         node = which[k] - n_edges
@@ -132,7 +138,7 @@ def draw_samples(sample, which, start, n_edges, node_keys, tables, offsets):
             sample[k] = -1
         else:
             first = offsets[node]
-            u = uniform(node_keys[node], start + k)
+            u = uniform(keys[node], start + k if when is None else when[k])
             sample[k] = alias_draw(tables, first, offsets[node + 1] - first, u)
 
 
@@ -164,19 +170,3 @@ def keep_own(start, stop, key, table, mine, which, when, buffer):
             for k in range(n):
                 used += mine[buffer[k]]
     return used
-
-
-@njit(cache=True, _nrt=False, nogil=True)
-def draw_own_samples(sample, which, when, n_edges, here, keys, tables, offsets):
-    """Samples of this rank's events, as `draw_samples` has them; -1 at an edge.
-
-    ``here`` gives a node's number on this rank; ``keys`` and ``offsets`` are of these nodes.
-    """
-    for k in range(which.size):
-        if which[k] >= n_edges:
-            own = here[which[k] - n_edges]
-            first = offsets[own]
-            u = uniform(keys[own], when[k])
-            sample[k] = alias_draw(tables, first, offsets[own + 1] - first, u)
-        else:
-            sample[k] = -1

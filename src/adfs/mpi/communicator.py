@@ -1,11 +1,14 @@
 """All ranks of a job: they start, gather values, wait for each other, and end together.
 
+The MPI library is loaded only here, late, and only with the launcher that it belongs to.
+
 The command line opens a `Communicator` and ends MPI when it is done. A program of a user continues,
 may use MPI itself, and may call again: so `open_world` leaves one world per process open.
 """
 
 import atexit
 import contextlib
+import ctypes
 import json
 import multiprocessing
 import os
@@ -14,6 +17,7 @@ import sys
 import threading
 import time
 import traceback
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
@@ -22,8 +26,7 @@ from numpy.typing import NDArray
 
 from adfs.agreement import LEAVING, Peers, require_same_software
 from adfs.errors import AdfsError, AllRanksRaise, CheckpointError, ParameterError, is_agreed
-from adfs.mpi.launcher import rank_by_environment
-from adfs.mpi.library import library_of, start_mpi
+from adfs.mpi.launcher import rank_by_environment, signal_at_end_of_parent, size_by_environment
 from adfs.mpi.supervisor import SupervisorLink, failure_message, rank_name
 
 BAD_INPUT, FAILED = 2, 1
@@ -33,8 +36,96 @@ SLEEP = 0.001
 ARRAY = "__array__"
 LENGTH = 8  # bytes that hold the length of the JSON text
 
+NAMES = ("MPI_Irecv", "MPI_Isend", "MPI_Testall", "MPI_Wtime")  # that compiled code calls
+INSTALL = "pip install '.[mpi]' in the folder of adfs's source brings mpi4py and an MPI library"
+
 # Lets another process run on this core, if one is ready.
 yield_core: Callable[[], None] = getattr(os, "sched_yield", lambda: time.sleep(0))
+
+
+def register_mpi_symbols(mpi: Any) -> bool:
+    """Register MPI's functions with the compiler; False where this platform does not allow it."""
+    from llvmlite import binding  # type: ignore[import-untyped]
+    from numba import config
+
+    if config.DISABLE_JIT:  # type: ignore[attr-defined]
+        return False
+    try:
+        library = ctypes.CDLL(mpi.__file__)
+        functions = {name: getattr(library, name) for name in NAMES}
+        functions["sched_yield"] = ctypes.CDLL(None).sched_yield
+    except (OSError, AttributeError, TypeError):
+        return False
+    for name, function in functions.items():
+        binding.add_symbol(f"adfs_{name}", ctypes.cast(function, ctypes.c_void_p).value)
+    return True
+
+
+def library_of(mpi: Any) -> str:
+    """Name and version of the MPI library, such as ``MPICH 5.0.2``."""
+    name, version = mpi.get_vendor()
+    return f"{name} {'.'.join(str(part) for part in version)}"
+
+
+def load_mpi() -> Any:
+    """Load the library without starting it, which may end the process."""
+    try:
+        import mpi4py
+    except ImportError:
+        text = f"MPI needs the package mpi4py, which is not installed; {INSTALL}."
+        raise ParameterError(text) from None
+    # MPI_Finalize waits for all ranks, and mpi4py would call it for one that failed alone.
+    mpi4py.rc.initialize = mpi4py.rc.finalize = False
+    try:
+        from mpi4py import MPI
+    except (ImportError, RuntimeError) as error:
+        why = "; ".join(str(error).splitlines())
+        raise ParameterError(
+            f"mpi4py cannot load an MPI library ({why}); {INSTALL}, or set MPI4PY_LIBMPI to the "
+            "path of yours."
+        ) from None
+    return MPI
+
+
+def start_mpi() -> Any:
+    """``mpi4py.MPI`` with MPI started and all ranks in one world; for the main thread only."""
+    mpi = load_mpi()
+    library = library_of(mpi)
+    if not mpi.Is_initialized():
+        ours = "PMI_RANK" in os.environ or "OMPI_COMM_WORLD_SIZE" not in os.environ
+        if library.startswith("MPICH") and not ours:  # it would end the process itself
+            raise _foreign("Open MPI started this rank", library)
+        with warnings.catch_warnings(), _ending_with_parent():
+            warnings.filterwarnings("ignore", "suspicious MPI", RuntimeWarning)  # checked below
+            mpi.Init_thread(mpi.THREAD_FUNNELED)
+    asked, size = size_by_environment(), mpi.COMM_WORLD.size
+    if asked not in (None, size):  # jobs of size 1, each of which would write the same files
+        raise _foreign(f"The launcher started {asked} ranks but this one finds {size}", library)
+    return mpi
+
+
+def _foreign(what: str, library: str) -> ParameterError:
+    return ParameterError(
+        f"{what}: mpiexec belongs to another MPI than mpi4py's library, {library}; start with the "
+        "mpiexec of that library (with srun, give --mpi=pmi2 or --mpi=pmix)."
+    )
+
+
+@contextlib.contextmanager
+def _ending_with_parent() -> Iterator[None]:
+    """Inside, this process is killed when its parent ends, where the system supports that.
+
+    ``MPI_Init`` waits for all ranks in compiled code that holds Python's lock: if another rank dies
+    before, no signal handler and no thread can run here, and we would wait forever.
+    """
+    parent = os.getppid()
+    signal_at_end_of_parent(signal.SIGKILL)
+    if os.getppid() != parent:  # it ended before the request
+        os._exit(1)
+    try:
+        yield
+    finally:
+        signal_at_end_of_parent(signal.SIGCONT)  # as `SupervisorLink` wants it
 
 
 class Communicator(Peers):
@@ -68,7 +159,6 @@ class Communicator(Peers):
         return cls(mpi, SupervisorLink() if link is None else link)
 
     def gather(self, item: Any) -> list[Any]:
-        """See `adfs.agreement.Peers`."""
         mine = pack(item)
         if self.size == 1:
             return [unpack(mine)]
@@ -137,12 +227,10 @@ class Communicator(Peers):
         self.mpi.Finalize()
 
     def end_with(self, error: BaseException | None) -> None:
-        """End the job if only this rank has an error."""
         if error is not None and self.size > 1 and not is_agreed(error):
             self.fail_with(error)
 
     def close(self) -> None:
-        """Free the communicators."""
         for comm in (self.sums, self.beats, self.messages, self.comm):
             comm.Free()
 
@@ -194,10 +282,7 @@ _busy = threading.Lock()
 
 @contextlib.contextmanager
 def session() -> Iterator[Communicator]:
-    """The world of this process, while all its ranks do something together.
-
-    An error on which they did not agree ends the job: the other ranks would wait forever.
-    """
+    """The world of this process; an error on which its ranks do not agree ends the job."""
     if not _busy.acquire(blocking=False):
         raise ParameterError(
             "engine='mpi' makes one fit at a time, and another thread makes one; use n_jobs=1."

@@ -20,8 +20,7 @@ from adfs.algorithms.base import MethodSetting
 from adfs.data.generators import two_gaussians
 from adfs.errors import ParameterError
 from adfs.graphs.topology import Topology
-from adfs.mpi import library
-from adfs.mpi.communicator import Communicator, yield_core
+from adfs.mpi.communicator import Communicator, register_mpi_symbols, yield_core
 from adfs.mpi.mpi_network import MpiTransport
 from adfs.network import Vector
 from adfs.problem.finite_sum import Problem
@@ -41,7 +40,7 @@ def measure(world: Communicator) -> dict[str, Any]:
             "adfs info --mpi measures messages between ranks, and there is only one; start it as "
             "mpiexec -n 2 adfs info --mpi."
         )
-    compiled = all(world.gather(library.register_mpi_symbols(world.mpi)))
+    compiled = all(world.gather(register_mpi_symbols(world.mpi)))
     rows = [_measure_size(world, n_features, compiled) for n_features in SIZES]
     exchange = np.array([row["exchange_us"] for row in rows])
     latency, per_byte, error = fit_line(8.0 * (np.array(SIZES) + 1), exchange)
@@ -123,10 +122,7 @@ def partner(rank: int, turn: int, size: int) -> int | None:
 
 
 def fit_line(amounts: Vector, times: Vector) -> tuple[float, float, float]:
-    """Least squares of ``times = a + b amounts`` with a, b >= 0: a, b, largest relative error.
-
-    Errors are relative: absolute ones would let the largest message alone decide.
-    """
+    """``times = a + b amounts`` in relative errors, a, b >= 0: a, b, the largest error."""
     scaled = np.stack([np.ones_like(amounts), amounts / amounts.max()], axis=1) / times[:, None]
     solution, _ = nnls(scaled, np.ones_like(times))
     error = float(np.abs(scaled @ solution - 1.0).max())
@@ -143,7 +139,7 @@ def _seconds_with(world: Communicator, peer: int, n_features: int, compiled: boo
     outgoing, incoming = np.ones(n_features + 1), np.empty(n_features + 1)
     seconds = np.zeros((BATCHES, int(np.clip(1_000_000 // n_features, 5, 100))))
     if compiled:
-        from adfs.kernels.exchange_timing import time_exchanges
+        from adfs.kernels.rank_messages import time_exchanges
 
         fault = time_exchanges(
             np.int32(peer), outgoing, incoming, np.uintp(mpi._handleof(comm)),

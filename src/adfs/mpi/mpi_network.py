@@ -19,8 +19,7 @@ from adfs.engine.steppers import QueueStepper
 from adfs.errors import ParameterError
 from adfs.graphs.topology import Topology
 from adfs.kernels import node_sums, rank_nodes
-from adfs.mpi import library
-from adfs.mpi.communicator import Communicator, open_world, yield_core
+from adfs.mpi.communicator import Communicator, open_world, register_mpi_symbols, yield_core
 from adfs.network import Answer, Callback, Matrix, Network, Numbers, Vector, leaves, pair_up, push
 
 GATHERED = 4_096  # numbers of all ranks together, up to which each rank receives all of them
@@ -29,10 +28,7 @@ POLLS = 2_000  # of a plain carrier without a message, before it returns
 
 
 class MpiNetwork(Network):
-    """A graph whose nodes are spread over ranks, each of which has at least one.
-
-    The communicators of ``world`` carry sums, heartbeats and messages apart from each other.
-    """
+    """A graph whose nodes are spread over ranks, each of which has at least one."""
 
     def __init__(self, world: Communicator, topology: Topology, rank_of: Numbers) -> None:
         self.world = world
@@ -53,11 +49,10 @@ class MpiNetwork(Network):
 
     def _shared_rows(self) -> list[tuple[int, Numbers, Numbers]]:
         """For each neighbouring rank: own rows that it needs, and where its rows go here."""
-        leaving = (self.ends >= 0).sum(axis=1) == 1
-        pairs = self.topology.edges[leaving].astype(np.int64)
+        leaving = self.peer_of >= 0
+        pairs, ranks = self.topology.edges[leaving].astype(np.int64), self.peer_of[leaving]
         first_is_here = self.ends[leaving, :1] >= 0
         own, far = np.where(first_is_here, pairs, pairs[:, ::-1]).T
-        ranks = self.rank_of[far]
         return [
             (rank, self.here[np.unique(own[ranks == rank])],
              self._row_of[np.unique(far[ranks == rank])])
@@ -102,7 +97,6 @@ class MpiNetwork(Network):
         return stack[0]
 
     def _gathered(self, own: Vector, counts: list[int]) -> Any:
-        """The numbers of all ranks, one after the other."""
         every = np.empty(sum(counts))
         self.bytes_sent += 8 * len(own) * (self.size - 1)
         yield from _until(self.world.sums.Iallgatherv(own, [every, counts]))
@@ -136,8 +130,7 @@ class MpiNetwork(Network):
 
     def exchange(self, edge: int, outgoing: Vector) -> Vector:
         k, l = self.topology.edges[edge].tolist()
-        rank = int(self.rank_of[l] if self.rank_of[k] == self.rank else self.rank_of[k])
-        message = (rank, np.ascontiguousarray(outgoing), np.empty_like(outgoing))
+        message = (int(self.peer_of[edge]), np.ascontiguousarray(outgoing), np.empty_like(outgoing))
         self._swap([message], 1 + edge, f"a message over the edge between nodes {k} and {l}")
         return message[2]
 
@@ -185,7 +178,6 @@ class MpiTransport:
         self._requests[node] = [received, self._comm.Isend(outgoing, rank, edge)]
 
     def done(self, node: int) -> bool:
-        """Whether both are complete."""
         return bool(self._mpi.Request.Testall(self._requests[node]))
 
 
@@ -246,10 +238,7 @@ class CompiledCarrier:
 
 
 def serve(rank: QueueStepper, transport: Any) -> int:
-    """Run a rank's nodes as far as possible, begin their exchanges, finish completed ones.
-
-    Returns how many nodes moved: none when all wait for other ranks, or are done.
-    """
+    """Run nodes as far as possible, begin exchanges, finish completed ones; how many moved."""
     moved, mailbox = rank.advance(), rank.mailbox
     for node in np.flatnonzero(mailbox.status == rank_nodes.POST).tolist():
         edge = int(rank.queue.which[rank.queue.head[node]])
@@ -267,8 +256,7 @@ def serve(rank: QueueStepper, transport: Any) -> int:
 def make_carrier(
     rank: QueueStepper, mpi: Any, comm: Any, keep_waits: bool = False
 ) -> CompiledCarrier | PlainCarrier:
-    """Compiled code where the platform allows it."""
-    if library.register_mpi_symbols(mpi):
+    if register_mpi_symbols(mpi):
         return CompiledCarrier(rank, mpi, comm, keep_waits)
     return PlainCarrier(rank, MpiTransport(mpi, comm))
 
@@ -287,7 +275,6 @@ def connect(topology: Topology | None, n_own: int, nodes: Sequence[int] | None) 
 
 
 def _placed(claims: list[list[int]], counts: list[int], graph: Topology) -> Numbers:
-    """The rank of each node, from the nodes that each rank claims."""
     rank_of = np.full(graph.n_nodes, -1, np.int64)
     for rank, own in enumerate(claims):
         if len(own) != counts[rank] or own != sorted(set(own)) or not own:

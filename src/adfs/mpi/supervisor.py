@@ -129,7 +129,6 @@ class Supervisor:
         self._launcher = os.getppid()
 
     def run(self) -> int:
-        """Start the child, wait, and return the exit code."""
         numbers = [getattr(signal, name) for name in FORWARDED]
         heard = [n for n in numbers if signal.getsignal(n) is not signal.SIG_IGN]  # not with nohup
         previous = {number: signal.signal(number, self._forward) for number in heard}
@@ -203,10 +202,7 @@ class Supervisor:
         return bool(piece)
 
     def _poll(self) -> int | None:
-        """The child's return code once it is dead; records whether it is stopped.
-
-        Stops are reported by ``waitpid`` itself, which every POSIX system has, unlike ``/proc``.
-        """
+        """The child's return code once it is dead; records stops, which ``waitpid`` reports."""
         options = os.WNOHANG | os.WUNTRACED | os.WCONTINUED
         while True:
             pid, status = os.waitpid(self._process.pid, options)

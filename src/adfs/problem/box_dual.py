@@ -76,13 +76,11 @@ class BoxDual:
         self.high = np.where(both | (self.labels <= 0), weights, 0.0)
 
     def times(self, theta: Vector) -> Vector:
-        """``X theta``."""
         scores = np.empty(self.problem.n_samples)
         certificate.predictions(self.problem.rows, theta, 0, self.problem.n_samples, scores)
         return scores[self.index]
 
     def transposed_times(self, values: Vector) -> Vector:
-        """``X^T values``."""
         problem, total = self.problem, np.zeros(self.problem.n_features)
         everywhere = self.everywhere(values)
         for first in range(0, problem.n_samples, BLOCK):
@@ -98,7 +96,6 @@ class BoxDual:
         return out
 
     def matrix(self) -> Any:
-        """A copy of ``X``, dense or CSR."""
         problem = self.problem
         return slice_rows(problem.rows, problem.n_features, 0, problem.n_samples)[self.index]
 
@@ -215,7 +212,6 @@ class Point(NamedTuple):
         return float(self.above_low @ self.z_low + self.below_high @ self.z_high)
 
     def moved(self, direction: "Point", size: float) -> "Point":
-        """The point plus ``size`` times a direction."""
         return Point(*(a + size * b for a, b in zip(self, direction, strict=True)))
 
     def longest(self, direction: "Point") -> float:
@@ -303,10 +299,7 @@ def _step(dual: BoxDual, point: Point, heaviest: float) -> Point | None:
 
 
 def _newton_step(dual: BoxDual, point: Point, heaviest: float) -> Point:
-    """Predict with mu = 0, then correct with the mu that the length of this step suggests.
-
-    Newton's equations are factorised once for the two right sides.
-    """
+    """Predict with mu = 0, then correct with the mu that the length of this step suggests."""
     theta_residual = dual.sigma * point.theta + dual.transposed_times(point.duals(dual))
     score_residual = dual.times(point.theta) - dual.labels - point.z_high + point.z_low
     # The last term is a proximal one: it keeps the matrix away from singular, and fades where the

@@ -11,6 +11,7 @@ cost one pass together, and the smaller bound is reported.
 """
 
 import functools
+import itertools
 import math
 import operator
 from collections.abc import Callable, Iterator
@@ -38,14 +39,10 @@ class DualPoint(NamedTuple):
 
 def dual_point(problem: Problem, theta: Vector) -> DualPoint:
     """``c = w l'(x . theta)``; where the loss is not smooth, the subgradient nearest to zero."""
-    scores, duals = np.empty(problem.n_rows), np.empty(problem.n_rows)
-    certificate.predictions(problem.rows, theta, 0, problem.n_rows, scores)
+    scores, duals = np.empty((2, problem.n_rows))
     sums = np.zeros((len(problem.nodes), problem.n_features))
-    for own in range(len(problem.nodes)):
-        certificate.dual_sum(
-            problem.loss.code, problem.rows, problem.labels, problem.weights,
-            problem.offsets[own], problem.offsets[own + 1], scores, duals, sums[own],
-        )  # fmt: skip
+    for own, ends in enumerate(itertools.pairwise(problem.offsets.tolist())):
+        certificate.dual_sum(*problem.samples, *ends, theta, scores, duals, sums[own])
     return DualPoint(scores, duals, sums)
 
 
@@ -97,9 +94,8 @@ NOT_A_MODEL = Certificate(math.nan, math.nan)
 def load_kernels(problem: Problem) -> None:
     """Compile or load what evaluations call, on no sample: that belongs to set-up."""
     theta, sums = np.zeros(problem.n_features), np.zeros((1, 2 * problem.n_features))
-    of_samples = (problem.loss.code, problem.rows, problem.labels, problem.weights)
-    certificate.gap_pass(*of_samples, problem.squared_norms, 0, 0, theta, np.empty(0), sums)
-    certificate.objective_gradient(*of_samples, 0, 0, theta, theta.copy())
+    certificate.gap_pass(*problem.samples, problem.squared_norms, 0, 0, theta, np.empty(0), sums)
+    certificate.objective_gradient(*problem.samples, 0, 0, theta, theta.copy())
     certificate.square(theta)
 
 
@@ -108,30 +104,37 @@ def certify(problem: Problem, theta: Vector, duals: Vector | None = None) -> Cer
 
     A model that is no longer a number has neither objective nor bound: both are nan.
     """
-    if not np.isfinite(theta).all():
-        return NOT_A_MODEL
-    if duals is None:
-        return problem.network.run(gradient_steps(problem, [theta]))[0]
-    if not any(problem.network.gather(bool(theta.any() or duals.any()))):
+    if duals is not None and not any(problem.network.gather(bool(theta.any() or duals.any()))):
         return problem.network.run(zero_steps(problem))
-    own = lambda node: duals[problem.node_rows(node)]  # noqa: E731
+    own = None if duals is None else lambda node: duals[problem.node_rows(node)]
     return problem.network.run(certificate_steps(problem, [theta], own))[0]
 
 
-def gradient_steps(problem: Problem, thetas: list[Vector]) -> Steps[list[Certificate]]:
-    """A certificate for each of ``thetas`` from the gradient alone: ``|grad F|^2 / (2 sigma)``."""
+def certificate_steps(
+    problem: Problem, thetas: list[Vector], duals: Callable[[int], Vector] | None
+) -> Steps[list[Certificate]]:
+    """A certificate for each of ``thetas``; without duals it follows from the gradient alone."""
     finite = [bool(np.isfinite(theta).all()) for theta in thetas]
+    models = list(itertools.compress(thetas, finite))
+    found: list[Certificate] = []
+    if models and duals is not None:
+        found = yield from _steps_with_duals(problem, models, duals)
+    elif models:
+        found = yield from _gradient_steps(problem, models)
+    rest = iter(found)
+    return [next(rest) if known else NOT_A_MODEL for known in finite]
+
+
+def _gradient_steps(problem: Problem, thetas: list[Vector]) -> Steps[list[Certificate]]:
+    """``|grad F|^2 / (2 sigma)``."""
     width, sigma = problem.n_features + 1, problem.total_sigma
 
     def parts() -> Iterator[Part]:
         """Each node's gradient and losses for all of ``thetas``."""
-        for own in range(len(problem.nodes)):
+        for ends in itertools.pairwise(problem.offsets.tolist()):
             row = np.zeros((len(thetas), width))
-            for k in np.flatnonzero(finite).tolist():
-                row[k, -1] = certificate.objective_gradient(
-                    problem.loss.code, problem.rows, problem.labels, problem.weights,
-                    problem.offsets[own], problem.offsets[own + 1], thetas[k], row[k],
-                )  # fmt: skip
+            for theta, part in zip(thetas, row, strict=True):
+                part[-1] = certificate.objective_gradient(*problem.samples, *ends, theta, part)
             yield Part(row.reshape(-1), ())
 
     total, _ = yield Ask(width * len(thetas), 0, parts())
@@ -140,40 +143,31 @@ def gradient_steps(problem: Problem, thetas: list[Vector]) -> Steps[list[Certifi
         objective = float(row[-1]) + quadratic(theta, 0.5 * sigma)
         gap = quadratic(row[:-1] + sigma * theta, 1.0, 2.0 * sigma)
         found.append(Certificate(objective, gap))
-    return [one if known else NOT_A_MODEL for one, known in zip(found, finite, strict=True)]
+    return found
 
 
-def certificate_steps(
+def _steps_with_duals(
     problem: Problem, thetas: list[Vector], duals: Callable[[int], Vector]
 ) -> Steps[list[Certificate]]:
-    """A certificate for each of ``thetas``, with dual coefficients asked for node by node."""
-    finite = [bool(np.isfinite(theta).all()) for theta in thetas]
-    width, n_values = 2 * problem.n_features * len(thetas), 2 * len(thetas)
-
     def parts() -> Iterator[Part]:
-        """Each node's sums for all of ``thetas``; nothing is summed where one is not finite."""
+        """Each node's sums for all of ``thetas``."""
         for node in problem.nodes.tolist():
-            row = np.zeros((len(thetas), 2, problem.n_features))
-            values, own = np.zeros((len(thetas), 2)), duals(node)
-            for k in np.flatnonzero(finite).tolist():
-                losses, gaps, row[k, 0], row[k, 1] = node_pass(problem, node, thetas[k], own)
-                values[k] = losses, gaps
-            yield Part(row.reshape(-1), tuple(values.reshape(-1).tolist()))
+            own = duals(node)
+            passes = [node_pass(problem, node, theta, own) for theta in thetas]
+            row = np.concatenate([vector for each in passes for vector in each[2:]])
+            yield Part(row, tuple(number for each in passes for number in each[:2]))
 
-    total, values = yield Ask(width, n_values, parts())
+    total, values = yield Ask(2 * problem.n_features * len(thetas), 2 * len(thetas), parts())
     rows, found = total.reshape(len(thetas), 2, -1), []
     for k, theta in enumerate(thetas):
         losses, gaps = in_order(values[:, 2 * k]), in_order(values[:, 2 * k + 1])
         sums = losses, gaps, rows[k, 0], rows[k, 1]
         found.append(gap_from_sums(*sums, theta, problem.total_sigma))
-    return [one if known else NOT_A_MODEL for one, known in zip(found, finite, strict=True)]
+    return found
 
 
 def zero_steps(problem: Problem) -> Steps[Certificate]:
-    """Certificate of ``theta = 0`` with duals 0, where every run from nothing starts.
-
-    It needs no pass over the features, and does without the bound by the gradient.
-    """
+    """Certificate of ``theta = 0`` with duals 0, without a pass over the features."""
     own = (Part(np.empty(0), (losses, gaps)) for losses, gaps in problem.at_zero.tolist())
     _, values = yield Ask(0, 2, own)
     return Certificate(in_order(values[:, 0]), in_order(values[:, 1]))
@@ -194,17 +188,14 @@ def node_pass(
 ) -> tuple[float, float, Vector, Vector]:
     """One node's sums: losses, Fenchel gaps, ``sum c x`` and ``sum w l' x``."""
     rows, sums = problem.node_rows(node), np.zeros((1, 2 * problem.n_features))
-    losses, gaps = certificate.gap_pass(
-        problem.loss.code, problem.rows, problem.labels, problem.weights, problem.squared_norms,
-        rows.start, rows.stop, theta, duals, sums,
-    )  # fmt: skip
+    samples = (*problem.samples, problem.squared_norms, rows.start, rows.stop)
+    losses, gaps = certificate.gap_pass(*samples, theta, duals, sums)
     return losses, gaps, sums[0, ::2], sums[0, 1::2]
 
 
 def gap_from_sums(
     losses: float, gaps: float, dual_sum: Vector, gradient: Vector, theta: Vector, sigma: float
 ) -> Certificate:
-    """Certificate from sums over all nodes."""
     objective = losses + quadratic(theta, 0.5 * sigma)
     by_duals = gaps + quadratic(theta + dual_sum / sigma, 0.5 * sigma)
     by_gradient = quadratic(gradient + sigma * theta, 1.0, 2.0 * sigma)

@@ -68,10 +68,7 @@ class Conditioning(_NodeSamples):
         self.live_counts: NDArray[np.int64] = self.network.facts(np.array(counts))
 
     def smoothness(self, node: int) -> Vector:
-        """``L_ij = w l''max |x|^2`` of the samples of a node in this process.
-
-        0 outside the augmented graph.
-        """
+        """``L_ij = w l''max |x|^2`` of a node here; 0 outside the augmented graph."""
         rows = self._rows_of(node)
         with np.errstate(over="ignore"):  # refused by `require_scaled`
             weights = self.max_curvature * self.weights[rows]

@@ -17,6 +17,7 @@ from adfs.data.shards import Joined, classes_of, encode, join_shards
 from adfs.errors import DataError, GraphError, ParameterError, shortened
 from adfs.graphs.topology import Topology
 from adfs.kernels import certificate
+from adfs.kernels.rows import CsrRows, DenseRows
 from adfs.losses import Loss, get_loss, names
 from adfs.network import Network, connect
 from adfs.problem.conditioning import Conditioning, DualBounds
@@ -207,7 +208,6 @@ class Problem:
             )
 
     def _measure_nodes(self) -> None:
-        """A few numbers about every node, which theory needs."""
         self._conditioning = Conditioning(self) if self.loss.smooth else None
         self._dual_bounds = None if self.loss.smooth else DualBounds(self)
 
@@ -236,12 +236,17 @@ class Problem:
         """
         return (self.squared_norms > 0.0) & (self.weights > 0.0)
 
+    @property
+    def samples(self) -> tuple[int, DenseRows | CsrRows, Vector, Vector]:
+        """What kernels read of the losses here: the code of the loss, rows, labels and weights."""
+        return self.loss.code, self.rows, self.labels, self.weights
+
     @functools.cached_property
     def at_zero(self) -> NDArray[np.float64]:
         """Losses and Fenchel gaps of the model 0 and duals 0, one row per node here."""
-        of_samples = (self.loss.code, self.rows, self.labels, self.weights, self.squared_norms)
+        samples = (*self.samples, self.squared_norms)
         pairs = itertools.pairwise(self.offsets.tolist())
-        return np.array([certificate.gap_at_zero(*of_samples, *ends) for ends in pairs])
+        return np.array([certificate.gap_at_zero(*samples, *ends) for ends in pairs])
 
     @property
     def numbers_per_row(self) -> float:
@@ -309,8 +314,7 @@ class Problem:
         point, d = self.vector(theta), self.n_features
         stack = np.empty((self.network.n_levels, d + 1))
         certificate.objective_gradients(
-            self.loss.code, self.rows, self.labels, self.weights, self.offsets, point,
-            self.network.links, stack,
+            *self.samples, self.offsets, point, self.network.links, stack
         )  # fmt: skip
         objective = float(stack[0, d] + 0.5 * self.total_sigma * certificate.square(point))
         return objective, stack[0, :d] + self.total_sigma * point
@@ -353,7 +357,6 @@ class Problem:
 
 
 def _joined(shards: Sequence[Any], network: Network) -> Joined:
-    """The shards end to end, one per node in this process."""
     joined = join_shards(shards)
     graph, n_own = network.topology, len(network.nodes)
     if len(shards) != n_own:

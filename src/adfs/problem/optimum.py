@@ -91,11 +91,8 @@ def curvatures(problem: "Problem", theta: Vector, rows: slice) -> Vector:
 
     At a kink of ``l'`` that of one side: an element of the generalised Hessian.
     """
-    scores, out = np.empty(rows.stop - rows.start), np.empty(rows.stop - rows.start)
-    certificate.predictions(problem.rows, theta, rows.start, rows.stop, scores)
-    certificate.curvatures(
-        problem.loss.code, scores, problem.labels, problem.weights, rows.start, rows.stop, out
-    )
+    out = np.empty(rows.stop - rows.start)
+    certificate.curvatures(*problem.samples, rows.start, rows.stop, theta, out)
     return out
 
 

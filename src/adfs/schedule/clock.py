@@ -19,6 +19,7 @@ CODES = {"nonblocking": clocks.NONBLOCKING, "rendezvous": clocks.RENDEZVOUS}
 
 # Durations of so many events are held at a time: small enough that the allocator reuses the memory.
 CHUNK = 1 << 13
+NOT_KEPT = np.empty((0, 2))  # in the place of when nodes reach and leave each event
 
 
 class Clock:
@@ -52,11 +53,7 @@ class Clock:
     """
 
     def __init__(
-        self,
-        edges: NDArray[np.integer],
-        n_nodes: int,
-        delays: Delays,
-        kind: str = "nonblocking",
+        self, edges: NDArray[np.integer], n_nodes: int, delays: Delays, kind: str = "nonblocking"
     ) -> None:
         checks.choice("clock", kind, CLOCKS)
         self.edges = _checked_edges(edges, n_nodes)
@@ -71,7 +68,6 @@ class Clock:
 
     @property
     def code(self) -> int:
-        """The kind of clock, as kernels know it."""
         return CODES[self.kind]
 
     @property
@@ -89,7 +85,7 @@ class Clock:
         for first in range(0, len(events.which), CHUNK):
             which = events.which[first : first + CHUNK]
             parts, lengths = self._parts(which, events.start + first, _ticks(events, first))
-            state = (self.finish, self.busy, self.waiting)
+            state = (self.finish, self.busy, self.waiting, NOT_KEPT, NOT_KEPT)
             clocks.advance(parts, self.edges, lengths, self.code, *state)
 
     def durations(self, events: Events) -> NDArray[np.float64]:
@@ -118,9 +114,7 @@ class Clock:
     ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """The events as local updates and exchanges, with the length of each."""
         lengths = np.empty(len(which))
-        # Hashing wraps around 2^64, which NumPy reports when kernels run uncompiled.
-        with np.errstate(over="ignore"):
-            clocks.durations(which, start, ticks, self._nominal, *self._law, self._keys, lengths)
+        clocks.durations(which, start, ticks, self._nominal, *self._law, self._keys, lengths)
         return which, lengths
 
     def _check(self, events: Events) -> None:
@@ -182,16 +176,14 @@ class PairClock(Clock):
         self, which: NDArray[np.int32], start: int, ticks: NDArray[np.int64]
     ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         parts, lengths = np.empty(3 * len(which), np.int32), np.empty(3 * len(which))
-        with np.errstate(over="ignore"):  # hashing wraps around 2^64
-            used = clocks.spread(
-                which, start, self.edges, self.work, self._nominal, self._scopes, *self._law[2:],
-                self._keys, parts, lengths,
-            )  # fmt: skip
+        used = clocks.spread(
+            which, start, self.edges, self.work, self._nominal, self._scopes, *self._law[2:],
+            self._keys, parts, lengths,
+        )  # fmt: skip
         return parts[:used], lengths[:used]
 
 
 def _ticks(events: Events, first: int) -> NDArray[np.int64]:
-    """Ticks from event ``first`` of the block on; none in the shared form."""
     return NO_TICKS if events.ticks is None else events.ticks[first:]
 
 

@@ -28,11 +28,9 @@ TIME_RULES = {
     "node, 10 for one ten times slower.",
 }
 SCOPES = ("both", "communications", "computations")
-DEFAULT_SHAPE = {"lognormal": 0.5, "pareto": 2.5}
-SMALLEST_SHAPE = {"lognormal": 0.0, "pareto": 1.0}
-SHAPE_RULES = {
-    "lognormal": "the lognormal law needs shape (its sigma) > 0; 0 is the constant law",
-    "pareto": "the Pareto law needs shape (its alpha) > 1; below that it has no mean",
+SHAPES = {  # of laws that have one: the default, the number below all, and the rule
+    "lognormal": (0.5, 0.0, "the lognormal law needs shape (its sigma) > 0; 0 is the constant law"),
+    "pareto": (2.5, 1.0, "the Pareto law needs shape (its alpha) > 1; below that it has no mean"),
 }
 
 
@@ -102,10 +100,7 @@ class Delays:
         return np.array([stream_key(self.seed, name) for name in names], dtype=np.uint64)
 
     def law_arguments(self, n_edges: int, n_nodes: int) -> tuple[int, int, int, float]:
-        """What the kernel asks: the law multiplies ``first <= which < last``; its code, its shape.
-
-        The range is empty for constant delays, so that they draw nothing.
-        """
+        """The law multiplies ``first <= which < last`` (none if constant); its code, its shape."""
         if self.law == "constant":
             return 0, 0, LAWS[self.law], 0.0
         first = n_edges if self.applies_to == "computations" else 0
@@ -125,20 +120,18 @@ def _checked_times(name: str, given: Numbers) -> float | tuple[float, ...]:
 
 
 def _checked_shape(law: str, shape: float | None) -> float | None:
-    if law not in DEFAULT_SHAPE:
+    if law not in SHAPES:
         if shape is not None:
             raise ParameterError(
                 f"shape={shape!r} means nothing to the {law} law; leave it out, or choose "
                 f"law='lognormal' or law='pareto'."
             )
         return None
-    if shape is None:
-        return DEFAULT_SHAPE[law]
-    value = _numbers("shape", shape)
-    if value.ndim or not math.isfinite(value) or value <= SMALLEST_SHAPE[law]:
+    usual, below, rule = SHAPES[law]
+    value = _numbers("shape", usual if shape is None else shape)
+    if value.ndim or not math.isfinite(value) or value <= below:
         raise ParameterError(
-            f"shape={shape!r} does not fit: {SHAPE_RULES[law]}. "
-            f"Pass for example shape={DEFAULT_SHAPE[law]}."
+            f"shape={shape!r} does not fit: {rule}. Pass for example shape={usual}."
         )
     return float(value)
 

@@ -15,7 +15,7 @@ from adfs.kernels import poisson
 from adfs.kernels.poisson import TICK_BITS
 from adfs.randomness import stream_key
 from adfs.schedule.events import Events
-from adfs.schedule.sampling_law import SamplingLaw, alias_table
+from adfs.schedule.sampling_law import SamplingLaw, sample_tables
 
 Vector = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -58,8 +58,10 @@ class PoissonSource:
         if not np.isfinite(rates).all() or (rates < 0.0).any():
             raise ParameterError("Rates of Poisson clocks must be finite and >= 0.")
         ring = rates > 0.0  # a node without data never does
-        sizes = np.zeros(len(edges) + len(mine), np.int64)
-        self._tables, sizes[len(edges) :] = _tables(law, mine, with_samples)
+        sizes, self._tables = np.zeros(len(edges) + len(mine), np.int64), np.zeros(0, np.int64)
+        if with_samples:
+            self._tables, starts = sample_tables(law, mine)
+            sizes[len(edges) :] = np.diff(starts)[mine]
         keys = np.concatenate([_keys(seed, "edges", edges), _keys(seed, "nodes", mine)])
         which = np.concatenate([edges, len(law.p_edge) + mine])
         first = np.cumsum(sizes) - sizes
@@ -71,17 +73,15 @@ class PoissonSource:
         start, stop = int(start), int(stop)
         expected = self.rate * (stop - start)
         buffer = math.ceil(expected + 6.0 * math.sqrt(expected)) + 16
-        # Hashing wraps around 2^64, which NumPy reports when kernels run uncompiled.
-        with np.errstate(over="ignore"):
-            while True:
-                ticks, clock = np.empty(buffer, np.int64), np.empty(buffer, np.int32)
-                chance = np.empty(buffer)
-                used = poisson.draw_clocks(
-                    self._clocks, start << TICK_BITS, stop << TICK_BITS, ticks, clock, chance
-                )
-                if used <= buffer:
-                    return self._ordered(start, stop, ticks[:used], clock[:used], chance[:used])
-                buffer = used
+        while True:
+            ticks, clock = np.empty(buffer, np.int64), np.empty(buffer, np.int32)
+            chance = np.empty(buffer)
+            used = poisson.draw_clocks(
+                self._clocks, start << TICK_BITS, stop << TICK_BITS, ticks, clock, chance
+            )
+            if used <= buffer:
+                return self._ordered(start, stop, ticks[:used], clock[:used], chance[:used])
+            buffer = used
 
     def _ordered(
         self, start: int, stop: int, ticks: Integers, clock: NDArray[np.int32], chance: Vector
@@ -113,20 +113,9 @@ def _own_clocks(law: SamplingLaw, nodes: Sequence[int] | Integers | None) -> tup
     return np.flatnonzero(np.isin(law.edges, mine).any(axis=1)), mine
 
 
-def _tables(law: SamplingLaw, nodes: Integers, wanted: bool) -> tuple[Integers, Integers]:
-    """Alias tables of the nodes' samples, end to end, and their sizes."""
-    tables = [np.zeros(0, np.int64)] * len(nodes)
-    for k, node in enumerate(nodes.tolist()):
-        if wanted and law.p_node[node] > 0.0:
-            tables[k] = alias_table(law.importance_of(node))
-    sizes = np.array([len(table) for table in tables], dtype=np.int64)
-    return np.concatenate([np.zeros(0, np.int64), *tables]), sizes
-
-
 def _keys(seed: int, kind: str, numbers: Integers) -> NDArray[np.uint64]:
     keys = np.empty(len(numbers), np.uint64)
-    with np.errstate(over="ignore"):
-        poisson.clock_keys(stream_key(seed, f"poisson/{kind}"), numbers, keys)
+    poisson.clock_keys(stream_key(seed, f"poisson/{kind}"), numbers, keys)
     return keys
 
 

@@ -53,10 +53,8 @@ class CoinRounds:
         self.p, self._key = p, stream_key(seed, stream)
 
     def draw(self, start: int, stop: int) -> Events:
-        """Rounds ``start`` to ``stop``."""
         which = np.empty(stop - start, np.int32)
-        with np.errstate(over="ignore"):  # hashing wraps around 2^64
-            sampling.draw_coins(which, start, self._key, self.p)
+        sampling.draw_coins(which, start, self._key, self.p)
         return Events(start, which, np.full(stop - start, -1, np.int32))
 
 
@@ -91,10 +89,7 @@ class RoundClock:
 
     @property
     def time(self) -> float:
-        """Idealized time so far.
-
-        Under constant delays from the number of rounds of each kind: the same however they are cut.
-        """
+        """Idealized time so far; constant delays are counted, the same however rounds are cut."""
         slowest = float(np.max(self._tau, initial=0.0))
         lengths = np.max(self._speed * self._work, axis=1) + self._rounds * slowest
         return float(self._state["counts"] @ lengths + self._state["random"][0])
@@ -121,12 +116,10 @@ class RoundClock:
             return
         first, last, law, shape = self.delays.law_arguments(len(self.edges), self.n_nodes)
         scopes = np.array([first < len(self.edges), last > len(self.edges)])
-        with np.errstate(over="ignore"):  # hashing wraps around 2^64
-            clocks.random_rounds(
-                events.which, events.start, self._work, self._rounds, self._speed, self._tau,
-                scopes, law, shape, self.delays.keys(), self._state["random"],
-                self._state["random_busy"],
-            )  # fmt: skip
+        clocks.random_rounds(
+            events.which, events.start, self._work, self._rounds, self._speed, self._tau, scopes,
+            law, shape, self.delays.keys(), self._state["random"], self._state["random_busy"],
+        )  # fmt: skip
 
     def copy(self) -> "RoundClock":
         """Another clock in the same state."""

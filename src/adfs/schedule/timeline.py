@@ -5,7 +5,7 @@ a long schedule is shown by advancing a clock to its beginning.
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,30 +17,14 @@ from adfs.schedule.events import Events
 KINDS = ("compute", "communicate", "wait")
 COMPUTE, COMMUNICATE, WAIT = range(3)
 
+Times = NDArray[np.float64]
 INTERVAL = np.dtype(
-    [
-        ("node", np.int32),
-        ("start", np.float64),
-        ("end", np.float64),
-        ("kind", np.uint8),
-        ("event", np.int64),
-        ("peer", np.int32),
-        ("sent", np.float64),
-        ("received", np.float64),
-    ]
+    {
+        "names": ["node", "start", "end", "kind", "event", "peer", "sent", "received"],
+        "formats": ["i4", "f8", "f8", "u1", "i8", "i4", "f8", "f8"],
+    }
 )
-
 IDLE = np.dtype([(name, np.float64) for name in (*KINDS, "outside", "idle_share")])
-
-
-class Passage(NamedTuple):
-    """How nodes went through events: a row per event, a column each of its nodes (-1: none)."""
-
-    event: NDArray[np.int64]
-    duration: NDArray[np.float64]
-    nodes: NDArray[np.int32]
-    reached: NDArray[np.float64]
-    left: NDArray[np.float64]
 
 
 def intervals(events: Events, clock: Clock) -> NDArray[np.void]:
@@ -52,15 +36,34 @@ def intervals(events: Events, clock: Clock) -> NDArray[np.void]:
     message it takes left the peer and arrived; NaN in other intervals, where ``peer`` of a local
     update is -1. The intervals of a node do not overlap.
     """
-    seen = _follow(events, clock)
-    shared, ready = seen.nodes[:, 1] >= 0, seen.reached.max(axis=1)
-    parts = [_rows(seen, ~shared, 0, COMPUTE, seen.reached[:, 0], seen.left[:, 0])]
+    which, duration, after = events.which, clock.durations(events), clock.copy()
+    reached, left = np.zeros((2, len(which), 2))
+    state = (after.finish, after.busy, after.waiting, reached, left)
+    clocks.advance(which, clock.edges, duration, clock.code, *state)
+    event = events.start + np.arange(len(which), dtype=np.int64)
+    alone = np.full((clock.n_nodes, 2), -1, dtype=np.int32)
+    alone[:, 0] = np.arange(clock.n_nodes)
+    nodes = np.concatenate([clock.edges, alone])[which]
+    shared, ready = nodes[:, 1] >= 0, reached.max(axis=1)
+
+    def rows(
+        mask: NDArray[np.bool_], side: int, kind: int, start: Times, end: Times
+    ) -> NDArray[np.void]:
+        """Intervals of the nodes in column ``side`` of the masked events."""
+        table = np.empty(np.count_nonzero(mask), dtype=INTERVAL)
+        table["node"], table["peer"] = nodes[mask, side], nodes[mask, 1 - side]
+        table["start"], table["end"] = start[mask], end[mask]
+        table["kind"], table["event"] = kind, event[mask]
+        table["sent"] = table["received"] = np.nan
+        return table
+
+    parts = [rows(~shared, 0, COMPUTE, reached[:, 0], left[:, 0])]
     for side in (0, 1):
-        here, there = seen.reached[:, side], seen.reached[:, 1 - side]
-        waits = _rows(seen, shared & (here < ready), side, WAIT, here, ready)
-        talks = _rows(seen, shared, side, COMMUNICATE, ready, seen.left[:, side])
+        here, there = reached[:, side], reached[:, 1 - side]
+        waits = rows(shared & (here < ready), side, WAIT, here, ready)
+        talks = rows(shared, side, COMMUNICATE, ready, left[:, side])
         talks["sent"] = (ready if clock.kind == "rendezvous" else there)[shared]
-        talks["received"] = talks["sent"] + seen.duration[shared]
+        talks["received"] = talks["sent"] + duration[shared]
         parts += [waits, talks]
     table = np.concatenate(parts)
     # A node waits at an exchange before it communicates: within an event, kinds go backwards.
@@ -113,35 +116,3 @@ def chrome_trace(
         about = {"name": kind, "cat": kind, "ph": "X", "pid": 0, "tid": int(row["node"])}
         rows.append({**about, "ts": ts / 1e3, "dur": dur / 1e3, "args": args})
     return {"traceEvents": rows, "displayTimeUnit": "ns"}
-
-
-def _follow(events: Events, clock: Clock) -> Passage:
-    """Run the events from the clock's state and keep what passed."""
-    which = events.which
-    event = events.start + np.arange(len(which), dtype=np.int64)
-    duration = clock.durations(events)
-    reached, left = np.zeros((2, len(which), 2))
-    clocks.follow(
-        which, clock.edges, duration, clock.code, clock.finish.copy(), reached, left
-    )  # fmt: skip
-    alone = np.full((clock.n_nodes, 2), -1, dtype=np.int32)
-    alone[:, 0] = np.arange(clock.n_nodes)
-    nodes = np.concatenate([clock.edges, alone])[which]
-    return Passage(event, duration, nodes, reached, left)
-
-
-def _rows(
-    seen: Passage,
-    mask: NDArray[np.bool_],
-    side: int,
-    kind: int,
-    start: NDArray[np.float64],
-    end: NDArray[np.float64],
-) -> NDArray[np.void]:
-    """Intervals of the nodes in column ``side`` of the masked events."""
-    table = np.empty(np.count_nonzero(mask), dtype=INTERVAL)
-    table["node"], table["peer"] = seen.nodes[mask, side], seen.nodes[mask, 1 - side]
-    table["start"], table["end"] = start[mask], end[mask]
-    table["kind"], table["event"] = kind, seen.event[mask]
-    table["sent"] = table["received"] = np.nan
-    return table

@@ -9,13 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from adfs.graphs.topology import Topology
-from adfs.schedule.clock import Clock
-from adfs.schedule.delays import Delays
-
 if TYPE_CHECKING:
     from adfs.theory.non_smooth_parameters import NonSmoothParameters
-    from adfs.theory.parameters import Parameters
+    from adfs.theory.parameters import PairwiseParameters, Parameters
 
 Vector = NDArray[np.float64]
 
@@ -32,13 +28,6 @@ class BindingPlace(NamedTuple):
             k, l = edges[self.number]
             return f"edge {self.number} between nodes {k} and {l}"
         return f"the samples of node {self.number}"
-
-
-def tightest(edge_limits: Vector, node_limits: Vector) -> BindingPlace:
-    """Where the least of these limits is; a node where both kinds are equal."""
-    if np.min(edge_limits, initial=np.inf) < np.min(node_limits):
-        return BindingPlace("edge", int(np.argmin(edge_limits)))
-    return BindingPlace("node", int(np.argmin(node_limits)))
 
 
 class Fact(NamedTuple):
@@ -116,51 +105,6 @@ class SelfDescribing:
         return str(self.description())
 
 
-class PairwiseParameters(SelfDescribing):
-    """What the parameters of ADFS and NS-ADFS share: edges, their probabilities, the clock."""
-
-    how: str
-    topology: Topology
-    p_edge: Vector
-    tau: float
-    clock: str
-
-    @property
-    def edges(self) -> NDArray[np.int32]:
-        """Communication edges."""
-        return self.topology.edges
-
-    @property
-    def p_comm(self) -> float:
-        """Probability that an iteration is a communication."""
-        return float(self.p_edge.sum())
-
-    def limits(self) -> tuple[Vector, Vector]:
-        """What each edge and each node allows; the least binds."""
-        raise NotImplementedError
-
-    @property
-    def binding_place(self) -> BindingPlace:
-        """Which edge or node limits the method."""
-        return tightest(*self.limits())
-
-    @property
-    def binding(self) -> str:
-        """The same in words."""
-        return self.binding_place.words(self.edges)
-
-    def make_clock(self, delays: Delays, kind: str) -> Clock:
-        """The clock of their events."""
-        return Clock(self.edges, self.topology.n_nodes, delays, kind)
-
-    def __repr__(self) -> str:
-        rate = f"rho={self.rho:.4g}, " if hasattr(self, "rho") else ""
-        return (
-            f"{type(self).__name__}({self.how} on {self.topology.name}: {rate}"
-            f"p_comm={self.p_comm:.4g}, tau={self.tau:g}, {self.clock}; print() shows all)"
-        )
-
-
 GAMMA = "λ_min⁺(Lap) / λ_max(Lap)"
 
 
@@ -233,7 +177,7 @@ def describe_non_smooth(chosen: "NonSmoothParameters") -> Description:
     return Description(_title("NS-ADFS", chosen), facts, closing, SYMBOLS_NON_SMOOTH)
 
 
-def _title(name: str, chosen: PairwiseParameters) -> str:
+def _title(name: str, chosen: "PairwiseParameters") -> str:
     on = f"({chosen.how}) on {chosen.topology.name}"
     return f"{name} parameters {on}, tau={chosen.tau:g}, {chosen.clock} clock"
 
@@ -242,7 +186,7 @@ def _span(values: Vector) -> tuple[float, float]:
     return float(values.min()), float(values.max())
 
 
-def _binds(chosen: PairwiseParameters) -> str:
+def _binds(chosen: "PairwiseParameters") -> str:
     return f"{chosen.binding} {'bind' if chosen.binding_place.kind == 'node' else 'binds'}"
 
 

@@ -13,10 +13,9 @@ and after ``t`` iterations the mean of the dual gap is at most ``C_0 / (2 A_t)``
 import functools
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from adfs.errors import ParameterError
 from adfs.graphs.topology import Topology
@@ -24,8 +23,8 @@ from adfs.losses import names
 from adfs.problem.conditioning import DualBounds
 from adfs.problem.finite_sum import Problem
 from adfs.schedule.delays import Delays
-from adfs.theory.description import PairwiseParameters, Vector, describe_non_smooth
-from adfs.theory.parameters import ROUNDING, check_probabilities, edge_roots
+from adfs.theory.description import Vector, describe_non_smooth
+from adfs.theory.parameters import ROUNDING, PairwiseParameters, edge_roots
 from adfs.theory.rules import P_COMM_RANGE, RuleInput, TimeCurve, checked_input, gamma_tilde
 from adfs.theory.sigma_a import EDGE_MU2
 from adfs.threads import one_blas_thread
@@ -97,36 +96,18 @@ class NonSmoothParameters(PairwiseParameters):
             return paper(setting, p_comm) if how == "paper" else tuned(setting, p_comm)
 
     def __post_init__(self) -> None:
-        for name in ("mu2", "p_edge", "p_node"):
-            object.__setattr__(self, name, np.asarray(getattr(self, name), dtype=np.float64))
-        check_probabilities(self.topology, self.p_edge, self.p_node, self.reach.live_counts)
-        if self.mu2.shape != self.p_node.shape:
-            raise ParameterError(f"mu2 has shape {self.mu2.shape}; give one number per node.")
-        if not np.isfinite(self.mu2).all() or (self.mu2 <= 0).any():
-            raise ParameterError(f"mu2={self.mu2.min():.3g} must be finite and > 0.")
+        self._check_law(self.reach.live_counts, "mu2")
+        self._check_positive("mu2")
 
     def belongs_to(self, problem: Problem) -> bool:
         """Whether they were chosen for this very problem."""
         own = self.reach
         return own.squared_norms is problem.squared_norms and own.weights is problem.weights
 
-    def summary(self) -> dict[str, Any]:
-        """The numbers that a person asks for first; there is no proven rate per iteration."""
-        return {"rho": None, "p_comm": self.p_comm, "tau": self.tau, "clock": self.clock}
-
-    def numbers(self) -> Vector:
-        """What a run's events and steps depend on, for fingerprints."""
-        return np.concatenate([self.p_edge, self.p_node, self.edge_eta])
-
     @property
     def sigma(self) -> Vector:
         """Regularisation of each node."""
         return self.reach.sigma
-
-    @property
-    def offsets(self) -> NDArray[np.int64]:
-        """First sample of each node."""
-        return self.reach.offsets
 
     def importance_of(self, node: int) -> Vector:
         """1 for a node's samples, 0 outside the augmented graph."""
@@ -167,7 +148,6 @@ class NonSmoothParameters(PairwiseParameters):
         return 3.0 / (self.smoothness * self.p_least**2)
 
     def limits(self) -> tuple[Vector, Vector]:
-        """The largest root sets ``S``."""
         return -self.edge_roots, -self.node_roots
 
     @property
@@ -224,10 +204,7 @@ def _parameters(
 
 
 def paper(setting: RuleInput, p_comm: float | None = None) -> NonSmoothParameters:
-    """Appendix B.5: ``mu_ij^2 = lambda_min / (1 + m)``, even probabilities of each kind.
-
-    Where shards differ, ``m`` is the largest.
-    """
+    """Appendix B.5: ``mu_ij^2 = lambda_min / (1 + m)``, m of the largest shard; even shares."""
     topology, counts = setting.topology, setting.problem.dual_bounds.live_counts
     m = int(counts.max())
     if p_comm is None:
@@ -307,5 +284,4 @@ class Flow:
         self._grounded = splu((EDGE_MU2 * topology.laplacian()).tocsc()[:-1, :-1])
 
     def energy(self, demand: Vector) -> float:
-        """Summed over the columns of ``demand``."""
         return float(np.sum(demand[:-1] * self._grounded.solve(demand[:-1])))

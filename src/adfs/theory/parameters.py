@@ -13,12 +13,111 @@ from adfs.errors import ParameterError
 from adfs.graphs.topology import Topology
 from adfs.problem.conditioning import Conditioning
 from adfs.problem.finite_sum import Problem
+from adfs.schedule.clock import Clock
 from adfs.schedule.delays import Delays
-from adfs.theory.description import PairwiseParameters, Vector, describe
+from adfs.theory.description import BindingPlace, SelfDescribing, Vector, describe
 from adfs.theory.sigma_a import EDGE_MU2, root_bound, sigma_a
+from adfs.threads import one_blas_thread
 
 LARGEST_RHO = 1.0 - 1e-9  # rho = 1 would make an idle row's decay zero and its logarithm infinite
 ROUNDING = 1e-9
+
+
+class PairwiseParameters(SelfDescribing):
+    """What the parameters of ADFS and NS-ADFS share; each is the sampling law of its events."""
+
+    how: str
+    topology: Topology
+    p_edge: Vector
+    p_node: Vector
+    tau: float
+    clock: str
+
+    def _check_law(self, live_counts: NDArray[np.int64], *per_node: str) -> None:
+        """Refuse what is no sampling law of the augmented graph, or would never visit a part of it.
+
+        ``per_node`` are the names of further arrays with one number per node.
+        """
+        for name in ("p_edge", "p_node", *per_node):
+            object.__setattr__(self, name, np.asarray(getattr(self, name), dtype=np.float64))
+        p_edge, p_node, graph = self.p_edge, self.p_node, self.topology
+        sizes = (len(p_edge), len(p_node))
+        if sizes != (graph.n_edges, graph.n_nodes):
+            raise ParameterError(
+                f"p_edge and p_node have {sizes} entries; one per edge, one per node."
+            )
+        both = np.concatenate([p_edge, p_node])
+        if not np.isfinite(both).all() or (both < 0).any() or abs(both.sum() - 1.0) > 1e-9:
+            raise ParameterError(
+                f"Probabilities sum to {both.sum():.6g}, the least is {both.min():.3g}; "
+                "they must be >= 0 and sum to 1."
+            )
+        if (p_edge <= 0).any() or ((p_node <= 0) & (live_counts > 0)).any():
+            raise ParameterError(
+                "Every edge, and every node with data, needs a positive probability; "
+                f"p_comm={p_edge.sum():.3g}. Theorem 1 gives rho = 0 otherwise."
+            )
+        for name in per_node:
+            shape = getattr(self, name).shape
+            if shape != p_node.shape:
+                raise ParameterError(f"{name} has shape {shape}; give one number per node.")
+
+    def _check_positive(self, name: str) -> None:
+        values: Vector = getattr(self, name)
+        if not np.isfinite(values).all() or (values <= 0).any():
+            raise ParameterError(f"{name}={values.min():.3g} must be finite and > 0.")
+
+    @property
+    def edges(self) -> NDArray[np.int32]:
+        """Communication edges."""
+        return self.topology.edges
+
+    @property
+    def p_comm(self) -> float:
+        """Probability that an iteration is a communication."""
+        return float(self.p_edge.sum())
+
+    @property
+    def edge_eta(self) -> Vector:
+        """The step of an exchange on each edge."""
+        raise NotImplementedError
+
+    def limits(self) -> tuple[Vector, Vector]:
+        """What each edge and each node allows; the least binds."""
+        raise NotImplementedError
+
+    @property
+    def binding_place(self) -> BindingPlace:
+        """Which edge or node limits the method; a node where both kinds are equal."""
+        edges, nodes = self.limits()
+        if np.min(edges, initial=np.inf) < np.min(nodes):
+            return BindingPlace("edge", int(np.argmin(edges)))
+        return BindingPlace("node", int(np.argmin(nodes)))
+
+    @property
+    def binding(self) -> str:
+        """The same in words."""
+        return self.binding_place.words(self.edges)
+
+    def make_clock(self, delays: Delays, kind: str) -> Clock:
+        """The clock of their events."""
+        return Clock(self.edges, self.topology.n_nodes, delays, kind)
+
+    def summary(self) -> dict[str, Any]:
+        """The numbers that a person asks for first; ``rho`` only where such a rate is proven."""
+        rho = getattr(self, "rho", None)
+        return {"rho": rho, "p_comm": self.p_comm, "tau": self.tau, "clock": self.clock}
+
+    def numbers(self) -> Vector:
+        """What a run's events and steps depend on, for fingerprints."""
+        return np.concatenate([self.p_edge, self.p_node, self.edge_eta])
+
+    def __repr__(self) -> str:
+        rate = f"rho={self.rho:.4g}, " if hasattr(self, "rho") else ""
+        return (
+            f"{type(self).__name__}({self.how} on {self.topology.name}: {rate}"
+            f"p_comm={self.p_comm:.4g}, tau={self.tau:g}, {self.clock}; print() shows all)"
+        )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -88,9 +187,17 @@ class Parameters(PairwiseParameters):
 
         ``p_comm``, ``mu_scale`` (a factor on every ``mu_ij^2``) and ``rho`` override the rule.
         """
-        from adfs.theory.rules import choose
+        from adfs.theory import rules
 
-        return choose(problem, how, tau, clock, delays, p_comm, mu_scale, rho)
+        if how not in rules.RULES:
+            known = ", ".join(rules.RULES)
+            raise ParameterError(f"parameters={how!r} is not a rule; choose one of {known}.")
+        if mu_scale is not None and not 0 < mu_scale < np.inf:
+            raise ParameterError(f"mu_scale={mu_scale:g} must be finite and > 0.")
+        setting = rules.checked_input(problem, tau, clock, delays, p_comm)
+        with one_blas_thread():
+            chosen = rules.by_rule(setting, how, p_comm, mu_scale)
+        return chosen if rho is None else chosen.replace(rho=rho, how=how)
 
     def replace(self, **changes: Any) -> "Parameters":
         """A copy with some fields changed, checked like any other.
@@ -115,9 +222,8 @@ class Parameters(PairwiseParameters):
         return Parameters(**fields)
 
     def __post_init__(self) -> None:
-        for name in ("masses", "alpha", "p_edge", "p_node"):
-            object.__setattr__(self, name, np.asarray(getattr(self, name), dtype=np.float64))
-        check_probabilities(self.topology, self.p_edge, self.p_node, self.conditioning.live_counts)
+        self._check_law(self.conditioning.live_counts, "masses", "alpha")
+        self._check_positive("alpha")
         self._check_masses()
         self._check_sigma_a()
         if self.rho is None:
@@ -131,11 +237,6 @@ class Parameters(PairwiseParameters):
 
     def _check_masses(self) -> None:
         """A mass below ``lambda_max(B_i)`` would promise more strong convexity than there is."""
-        for name, values in (("masses", self.masses), ("alpha", self.alpha)):
-            if values.shape != self.p_node.shape:
-                raise ParameterError(f"{name} has shape {values.shape}; give one number per node.")
-        if not np.isfinite(self.alpha).all() or (self.alpha <= 0).any():
-            raise ParameterError(f"alpha={self.alpha.min():.3g} must be finite and > 0.")
         low = 1.0 - ROUNDING
         if (self.masses >= self.conditioning.total_smoothness * low).all():
             return
@@ -163,26 +264,16 @@ class Parameters(PairwiseParameters):
         return self.conditioning is problem.conditioning
 
     def summary(self) -> dict[str, Any]:
-        """The numbers that a person asks for first, and the time model they were chosen for."""
         gain = self.gain if math.isfinite(self.gain) else None
-        return {
-            "rho": self.rho, "p_comm": self.p_comm, "tau": self.tau, "clock": self.clock,
-            "gain_over_paper": gain,
-        }  # fmt: skip
+        return super().summary() | {"gain_over_paper": gain}
 
     def numbers(self) -> Vector:
-        """What a run's events and steps depend on, for fingerprints."""
-        return np.concatenate([self.p_edge, self.p_node, self.edge_eta, [self.rho]])
+        return np.append(super().numbers(), self.rho)
 
     @property
     def sigma(self) -> Vector:
         """Regularisation of each node."""
         return self.conditioning.sigma
-
-    @property
-    def offsets(self) -> NDArray[np.int64]:
-        """First sample of each node."""
-        return self.conditioning.offsets
 
     @property
     def p_comp(self) -> float:
@@ -218,7 +309,6 @@ class Parameters(PairwiseParameters):
         return float(min(least, LARGEST_RHO))
 
     def limits(self) -> tuple[Vector, Vector]:
-        """Largest ``rho`` that each edge and each node allows."""
         return self.edge_limits, self.node_limits
 
     @property
@@ -246,26 +336,6 @@ class Parameters(PairwiseParameters):
         return push
 
     description = describe
-
-
-def check_probabilities(
-    topology: Topology, p_edge: Vector, p_node: Vector, live_counts: NDArray[np.int64]
-) -> None:
-    """Refuse what is no sampling law of the augmented graph, or would never visit a part of it."""
-    sizes = (len(p_edge), len(p_node))
-    if sizes != (topology.n_edges, topology.n_nodes):
-        raise ParameterError(f"p_edge and p_node have {sizes} entries; one per edge, one per node.")
-    both = np.concatenate([p_edge, p_node])
-    if not np.isfinite(both).all() or (both < 0).any() or abs(both.sum() - 1.0) > 1e-9:
-        raise ParameterError(
-            f"Probabilities sum to {both.sum():.6g}, the least is {both.min():.3g}; "
-            "they must be >= 0 and sum to 1."
-        )
-    if (p_edge <= 0).any() or ((p_node <= 0) & (live_counts > 0)).any():
-        raise ParameterError(
-            "Every edge, and every node with data, needs a positive probability; "
-            f"p_comm={p_edge.sum():.3g}. Theorem 1 gives rho = 0 otherwise."
-        )
 
 
 def edge_roots(topology: Topology, sigma: Vector) -> Vector:

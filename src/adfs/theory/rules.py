@@ -39,7 +39,6 @@ from adfs.schedule.sampling_law import Drawer, SamplingLaw
 from adfs.theory.description import Vector
 from adfs.theory.parameters import Parameters, edge_roots
 from adfs.theory.sigma_a import DENSE_LIMIT, EDGE_MU2, root_bound, sigma_a
-from adfs.threads import one_blas_thread
 
 RULES = ("paper", "balanced", "exact", "projector", "tuned")
 LEAST_SHARE = 1e-100  # of communications; below it, probabilities of edges leave the floats
@@ -64,12 +63,10 @@ class RuleInput(NamedTuple):
 
     @property
     def topology(self) -> Topology:
-        """Graph of the nodes."""
         return self.problem.topology
 
     @property
     def conditioning(self) -> Conditioning:
-        """Smoothness of the samples."""
         return self.problem.conditioning
 
     @property
@@ -96,7 +93,6 @@ class RuleInput(NamedTuple):
 def checked_input(
     problem: Problem, tau: float, clock: str, delays: Delays | None, p_comm: float | None
 ) -> RuleInput:
-    """The input of the rules, if it is one."""
     checks.choice("clock", clock, CLOCKS)
     if p_comm is not None and problem.n_nodes == 1 and p_comm != 0.0:
         raise ParameterError(f"p_comm={p_comm:g} must be 0 or left out: one node has no edge.")
@@ -109,24 +105,10 @@ def checked_input(
     return RuleInput(problem, delays or Delays(tau=tau), clock)
 
 
-def choose(
-    problem: Problem, how: str, tau: float, clock: str, delays: Delays | None,
-    p_comm: float | None, mu_scale: float | None, rho: float | None,
-) -> Parameters:  # fmt: skip
-    """See `Parameters.choose`."""
-    if how not in RULES:
-        raise ParameterError(f"parameters={how!r} is not a rule; choose one of {', '.join(RULES)}.")
-    if mu_scale is not None and not 0 < mu_scale < np.inf:
-        raise ParameterError(f"mu_scale={mu_scale:g} must be finite and > 0.")
-    setting = checked_input(problem, tau, clock, delays, p_comm)
-    with one_blas_thread():
-        chosen = _by_rule(setting, how, p_comm, mu_scale)
-    return chosen if rho is None else chosen.replace(rho=rho, how=how)
-
-
-def _by_rule(
+def by_rule(
     setting: RuleInput, how: str, p_comm: float | None, mu_scale: float | None
 ) -> Parameters:
+    """See `Parameters.choose`."""
     conditioning = setting.conditioning
     if setting.topology.n_nodes == 1:  # no edge, any alpha; sigma_A = alpha and rho = 1 / S_comp
         masses = conditioning.total_smoothness
@@ -183,10 +165,7 @@ def exact(
 
 
 class Candidate:
-    """Everything but ``p_comm``: edges by ``sqrt(M R)``, nodes by ``shares``.
-
-    ``rough`` takes the closed bound on ``sigma_A`` instead of an eigenvalue: for searches.
-    """
+    """All but ``p_comm``; ``rough`` takes the closed bound on ``sigma_A``, for searches."""
 
     def __init__(
         self, setting: RuleInput, masses: Vector, alpha: Vector, shares: Vector, rough: bool = False
@@ -211,7 +190,6 @@ class Candidate:
         return min(p_comm * self.edge_rate, (1.0 - p_comm) * self.node_rate)
 
     def parameters(self, how: str, p_comm: float) -> Parameters:
-        """The full object."""
         p_edge, p_node = p_comm * self.edge_shares, (1.0 - p_comm) * self.shares
         return self.setting.parameters(
             how, self.masses, self.alpha, self.sigma_A, p_edge, p_node
@@ -243,16 +221,7 @@ def _lambda_min(topology: Topology) -> float:
     return EDGE_MU2 * topology.spectrum.lambda_min
 
 
-class TimedCandidate(NamedTuple):
-    """A candidate at one ``p_comm``, with its predicted times for each beta."""
-
-    candidate: Candidate
-    p_comm: float
-    times: Vector
-
-
 def tune(setting: RuleInput, p_comm: float | None, mu_scale: float | None) -> Parameters:
-    """Best valid parameters for the setting's delays and clock."""
     baselines = [paper(setting), exact(setting)]
     reference = np.array([predicted_times(each, setting) for each in baselines])
     goal = reference.min(axis=0)
@@ -261,7 +230,7 @@ def tune(setting: RuleInput, p_comm: float | None, mu_scale: float | None) -> Pa
         for shares, tilt in _splits(setting)
         for entry in _entries(setting, shares, tilt, p_comm, mu_scale)
     ]
-    entries.sort(key=lambda entry: float(np.max(entry.times / goal)))
+    entries.sort(key=lambda entry: float(np.max(entry[2] / goal)))
     finalists = []
     for found, share, _ in entries[:FINALISTS]:  # with its true sigma_A
         candidate = Candidate(setting, found.masses, found.alpha, found.shares)
@@ -306,10 +275,7 @@ def time_per_event(law: SamplingLaw, setting: RuleInput) -> float:
 
 
 def _splits(setting: RuleInput) -> Iterator[tuple[Vector, Vector]]:
-    """How local updates are split between nodes, and a factor of each node's ``alpha_i``.
-
-    Equal shares for all nodes with data, by the work of each, and fewer where a node is slow.
-    """
+    """Shares of updates (equal, by work, fewer where slow), and a factor of each ``alpha_i``."""
     equal = setting.has_data / np.count_nonzero(setting.has_data)
     need = setting.conditioning.importance_sums * np.sqrt(_alpha(setting, 1.0))
     yield equal, np.ones(len(equal))
@@ -328,7 +294,8 @@ def _alpha(setting: RuleInput, scale: float) -> Vector:
 
 def _entries(
     setting: RuleInput, shares: Vector, tilt: Vector, p_comm: float | None, mu_scale: float | None
-) -> Iterator[TimedCandidate]:
+) -> Iterator[tuple[Candidate, float, Vector]]:
+    """Candidates, each at some values of ``p_comm`` and with its predicted times for each beta."""
     masses = setting.conditioning.batch_smoothness()
     rough = setting.topology.n_nodes > DENSE_LIMIT  # an eigenvalue for each would cost too much
     candidates = [
@@ -341,7 +308,7 @@ def _entries(
         for value in around if p_comm is None else [p_comm]:
             visit = (1.0 - value) * candidate.visit_rate
             rate = np.minimum(2.0 * candidate.rho(value), BETAS * visit)
-            yield TimedCandidate(candidate, float(value), seconds(value) / rate)
+            yield candidate, float(value), seconds(value) / rate
 
 
 class TimeCurve:
@@ -353,5 +320,4 @@ class TimeCurve:
         self.logs = np.log(times)
 
     def __call__(self, p_comm: float) -> float:
-        """Time per event at any ``p_comm``."""
         return float(np.exp(np.interp(np.log(p_comm), np.log(self.knots), self.logs)))

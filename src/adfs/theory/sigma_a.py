@@ -46,10 +46,7 @@ def sigma_a(
 
 
 def root_bound(topology: Topology, sigma: Vector, masses: Vector, alpha: Vector) -> float:
-    """Lower bound on the smallest root: ``lambda max_i D_i(lambda) = lambda_min(Lap)``.
-
-    Exact when all nodes are alike. Solved by bisection below the least ``alpha``.
-    """
+    """Lower bound, exact if all nodes are alike: ``lambda max_i D_i = lambda_min(Lap)``."""
     target = EDGE_MU2 * topology.spectrum.lambda_min
     heaviest_centre, loaded = float(np.max(sigma)), masses > 0.0
     sigma, alpha, masses = sigma[loaded], alpha[loaded], masses[loaded]
@@ -67,10 +64,7 @@ def root_bound(topology: Topology, sigma: Vector, masses: Vector, alpha: Vector)
 
 
 def _quotient(topology: Topology, sigma: Vector, masses: Vector, alpha: Vector) -> "sp.coo_matrix":
-    """The scaled Laplacian of centres and merged virtual nodes.
-
-    A node whose samples are all zero has mass 0 and no virtual node.
-    """
+    """The scaled Laplacian of centres and merged virtual nodes; none for a node of mass 0."""
     n, inverse, laplacian = topology.n_nodes, 1.0 / np.sqrt(sigma), topology.laplacian().tocoo()
     centre, loaded = np.arange(n), np.flatnonzero(masses > 0.0)
     virtual = n + np.arange(len(loaded))
