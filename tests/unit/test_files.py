@@ -62,7 +62,7 @@ def test_unsorted_csr_rows_are_sorted():
         X_data=[1.0, 2.0],
         X_indices=[2, 0],
         X_indptr=[0, 2],
-        X_shape=[1, 3],
+        X_shape=[1, 9],
         y=[1.0],
     )
     X, _ = load_data("u.npz")
