@@ -67,7 +67,7 @@ def test_unsorted_csr_rows_are_sorted():
     )
     X, _ = load_data("u.npz")
     assert X.indices.tolist() == [0, 2]
-    assert X.toarray().tolist() == [[2, 0, 1]]
+    assert X[:, :3].toarray().tolist() == [[2, 0, 1]]
 
 
 def test_libsvm_and_npz_are_told_apart_by_suffix_or_content(home):
