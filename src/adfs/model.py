@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
-from scipy.special import expit
 
 import adfs
 from adfs.archives import Archive
@@ -166,6 +165,8 @@ class Model:
                 f"Probabilities need the loss 'logistic', but this model was trained with "
                 f"{self.loss.name!r}; train with --loss logistic, or predict without --proba."
             )
+        from scipy.special import expit
+
         return np.column_stack([expit(-scores), expit(scores)])
 
     def to_bytes(self) -> bytes:

@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.sparse.linalg import LinearOperator, eigsh
 
 from adfs.algorithms.base import MethodSetting, Vector
 from adfs.data.shards import slice_rows
@@ -187,6 +186,8 @@ def _lanczos(problem: Problem) -> float:
 
     Every product is a sum over all nodes, so all processes take the same steps.
     """
+    from scipy.sparse.linalg import LinearOperator, eigsh
+
     size, network = problem.n_features, problem.network
     rows = slice_rows(problem.rows, size, 0, problem.n_rows)
     curvature, cuts = problem.loss.max_curvature * problem.weights, problem.offsets
