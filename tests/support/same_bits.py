@@ -9,8 +9,8 @@ import scipy.sparse as sp
 
 import adfs
 from adfs.engine.stopping import Stopping
-from support.ranks import GRAPHS, Case, all_cases, make_shards_of, shard_of
 from support.pairs import pairwise
+from support.ranks import GRAPHS, Case, all_cases, make_shards_of, shard_of
 
 CASES = all_cases(GRAPHS)
 METHODS = ("msda", "ssda", "esdacd", "dsba", "katyusha", "l-katyusha", "newton", "lbfgs")
