@@ -159,7 +159,7 @@ def ctrl_c_on_rank_1():
             strokes.append(os.kill(os.getpid(), signal.SIGINT))
 
     fitting.progress_printers = lambda *_: (strike,)
-    model = logistic(C=1e2, tol=1e-15)  # long enough to receive it
+    model = logistic(C=1e4, tol=1e-15)  # long enough to receive it
     try:
         model.fit(X, Y)
     except KeyboardInterrupt:
