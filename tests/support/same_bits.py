@@ -51,9 +51,10 @@ def rank_runs():
         for kind in sizes
         for size, case in itertools.product(sizes[kind], cases.get(kind, CASES))
     )
-    alone = (RankRun("rounds", 9, case) for case in ROUNDS[::3])  # one node per rank
-    runs = [run for run in (*every, *alone) if run.case.n_nodes >= run.size]
-    return [*runs, RankRun("compiled", 2, WIDE)]
+    runs = [run for run in every if run.case.n_nodes >= run.size]
+    nine = [case for case in ROUNDS if case.n_nodes == 9][::3]
+    alone = [RankRun("rounds", 9, case) for case in nine]  # one node per rank
+    return [*runs, *alone, RankRun("compiled", 2, WIDE)]
 
 
 def few_runs(runs):
