@@ -62,6 +62,7 @@ def test_the_kernel_is_the_literal_method_with_the_ridge_apart(loss, warm):
     assert moved > 0.1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["dense", "csr"])
 def test_a_scale_that_underflows_many_times_leaves_no_trace(kind):
     shards = make_shards(1, "logistic", seed=4, n_features=30, sizes=[3], density=0.2)
