@@ -4,6 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 DATA := $(abspath ../shared/data)
 export ADFS_DATA ?= $(if $(wildcard $(DATA)),$(DATA),)
+# Tests start hundreds of processes; without files of bytecode each of them compiles all sources.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo quick test soak check docs bench figures fuzz clean
 

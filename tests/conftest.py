@@ -17,6 +17,10 @@ import pytest
 
 from support.mpiexec import require_mpiexec
 
+# Before NumPy is imported, here and in all processes that tests start: on a busy machine, threads
+# of BLAS that wait for each other take most of the time.
+for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(variable, "1")
 HERE = Path(__file__).parent
 QUICK = ("contracts", "theorems", "unit")
 NOT_QUICK = ("slow", "soak", "realdata")

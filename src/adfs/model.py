@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
-from scipy.special import expit
 
 import adfs
 from adfs.archives import Archive
@@ -262,6 +261,8 @@ def worst(results: Sequence[Result]) -> Result:
 
 def class_probabilities(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     """Probabilities of two classes, or of several, each against the rest, scaled to sum 1."""
+    from scipy.special import expit
+
     if scores.ndim == 1:
         return np.column_stack([expit(-scores), expit(scores)])
     shares = expit(scores)

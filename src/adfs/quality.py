@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
 from adfs.model import Model, class_probabilities
 from adfs.network import Network
@@ -138,7 +137,9 @@ def area_under_curve(scores: Array, is_second: NDArray[np.bool_]) -> float | Non
     n_first = len(scores) - n_second
     if not n_first or not n_second:
         return None
-    ranks = float(rankdata(scores)[is_second].sum())
+    _, place, count = np.unique(scores, return_inverse=True, return_counts=True)
+    mean_rank = np.cumsum(count) - (count - 1) / 2  # of equal scores
+    ranks = float(mean_rank[place][is_second].sum())
     return (ranks - n_second * (n_second + 1) / 2) / (n_first * n_second)
 
 

@@ -38,13 +38,25 @@ def test_a_signal_ends_a_run_that_keeps_its_model_and_trace(dense, home, termina
         assert int(list(csv.DictReader(file))[-1]["iteration"]) > 0
 
 
+def wait_for_reader(fifo):
+    """Open a named pipe to write, once a process reads it."""
+    until = time.monotonic() + HANG
+    while True:
+        try:
+            return os.open(fifo, os.O_WRONLY | os.O_NONBLOCK)
+        except OSError:
+            assert time.monotonic() < until, "nobody reads it"
+            time.sleep(0.02)
+
+
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_before_there_is_a_model_leaves_nothing_and_one_line(home, number, code):
-    os.mkfifo(home / "slow.txt")  # a reader of it waits for a writer that never comes
+    os.mkfifo(home / "slow.txt")
     process = spawn("train", "slow.txt", "--out", "m.npz")
-    time.sleep(3.0)
+    writer = wait_for_reader("slow.txt")  # it waits for a line that never comes
     process.send_signal(number)
     _, err = process.communicate(timeout=HANG)
+    os.close(writer)
     assert process.returncode == code
     lines = ["reading slow.txt", f"adfs: stopped by {number.name} before the end."]
     assert err.splitlines() in (lines, lines[1:])  # a slow machine is not there yet

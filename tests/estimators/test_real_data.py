@@ -1,5 +1,7 @@
 """Scikit-learn's coefficients on a9a and on sparse text, for 1, 4 and 16 nodes."""
 
+import itertools
+
 import pytest
 
 import adfs
@@ -12,16 +14,24 @@ from support.estimators import (
     svc_reference,
     weighted,
 )
-from support.selection import covering
 
 pytestmark = [pytest.mark.realdata, pytest.mark.usefixtures("data_folder")]
 
 NAMES = ["a9a", "reuters-money-fx"]
 # Every weighting and every number of nodes; all pairs of them are in the tests of small data.
 WEIGHTINGS = dict(zip(NODES, ("none", "weights", "balanced"), strict=True))
+# Every value once outside the soak lane.
+FEW = {("a9a", False, 1), ("reuters-money-fx", True, 4), ("a9a", True, 16)}
+EVERY = pytest.mark.parametrize(
+    ("name", "intercept", "nodes"),
+    [
+        pytest.param(*row, marks=[pytest.mark.soak] * (row not in FEW))
+        for row in itertools.product(NAMES, (False, True), NODES)
+    ],
+)
 
 
-@covering(name=NAMES, intercept=(False, True), nodes=NODES)
+@EVERY
 def test_logistic_regression_has_scikit_learns_coefficients(name, intercept, nodes):
     X, y = rows(name)
     fit, options = weighted(WEIGHTINGS[nodes], len(y))
@@ -30,7 +40,7 @@ def test_logistic_regression_has_scikit_learns_coefficients(name, intercept, nod
     assert relative(model, logistic_reference(name, intercept, WEIGHTINGS[nodes])) < 1e-5
 
 
-@covering(name=NAMES, intercept=(False, True), nodes=NODES)
+@EVERY
 def test_linear_svc_has_scikit_learns_coefficients(name, intercept, nodes):
     X, y = rows(name)
     fit, options = weighted(WEIGHTINGS[nodes], len(y))
@@ -39,7 +49,7 @@ def test_linear_svc_has_scikit_learns_coefficients(name, intercept, nodes):
     assert relative(model, svc_reference(name, intercept, WEIGHTINGS[nodes])) < 1e-5
 
 
-@covering(name=NAMES, intercept=(False, True), nodes=NODES)
+@EVERY
 def test_ridge_has_scikit_learns_coefficients(name, intercept, nodes):
     X, y = rows(name)
     weighting = "weights" if nodes == 4 else "none"

@@ -18,7 +18,7 @@ from sklearn.model_selection import GridSearchCV
 
 import adfs
 from adfs.estimators import fitting
-from adfs.mpi.communicator import open_world
+from adfs.mpi.communicator import open_world, session
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from support.fits import cancer, heavy, iris
@@ -178,7 +178,7 @@ def each_rank_by_itself():
 def words_one_class_a_rank():
     rows, names = iris()
     own = np.arange(len(names)) // 50 == RANK  # every rank has one class only
-    model = adfs.LogisticRegression(class_weight="balanced", **TIGHT)
+    model = adfs.LogisticRegression(class_weight="balanced", **TIGHT | {"tol": 1e-11})
     model.fit(rows[own], names[own], heavy(150)[own])
     return [model.classes_.tolist(), model.coef_.tolist(), model.intercept_.tolist()]
 
@@ -227,6 +227,20 @@ def communicators_are_given_back():
         logistic(algorithm=algorithm).fit(X, np.arange(len(Y)) % 3)
     world.comm = counted.comm
     return len(counted.made)
+
+
+@case
+def equal_numbers():
+    return logistic(C=on(1, 1, 1.0)).fit(X, Y).result_.status
+
+
+@case
+def two_at_a_time():
+    with session():
+        try:
+            logistic().fit(X, Y)
+        except ValueError as error:
+            return str(error)
 
 
 @case

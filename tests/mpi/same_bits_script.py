@@ -1,13 +1,11 @@
-"""What the ranks do for ``test_same_bits.py``: all cases in one launch, saved by rank 0.
+"""What the ranks do for ``test_same_bits.py``: many runs in one launch, saved by rank 0.
 
-    mpiexec -n R python same_bits_script.py FILE.npz KIND
+    mpiexec -n R python same_bits_script.py FILE.npz PART
 
-KIND is a carrier, ``plain`` or ``compiled``, through which each case is solved; or ``rounds``, the
-methods that need no carrier; or ``transport``:
-ranks dealt at random and blocks cut at random, turned by hand over MPI as over other transports in
-``tests/unit/test_transports.py``; or ``wide`` or ``tiny``, one case.
+PART names runs in `support.same_bits.PARTS`, of which those of R ranks are done.
 """
 
+import contextlib
 import sys
 from pathlib import Path
 
@@ -21,23 +19,13 @@ from adfs.mpi.communicator import Communicator, yield_core
 from adfs.mpi.mpi_network import CompiledCarrier, MpiNetwork, MpiTransport, PlainCarrier
 from adfs.mpi.problem_loading import map_nodes
 from adfs.solver import RunOptions, run
-from support.ranks import (
-    EVENTS,
-    all_cases,
-    found_by,
-    merged,
-    random_mapping,
-    rank_of,
-    share_of,
-    turn,
-)
-from support.same_bits import CASES, ROUNDS, TINY, WIDE, bits_of, limits, shards_of
+from support.ranks import EVENTS, found_by, merged, random_mapping, rank_of, share_of, turn
+from support.same_bits import PARTS, bits_of, limits, shards_of
 
-ONE_CASE = {"wide": WIDE, "tiny": TINY}
-EXPECTED = {"plain": PlainCarrier, "tiny": PlainCarrier}
+CARRIERS = {"plain": {PlainCarrier}, "compiled": {CompiledCarrier}}
 
 
-def solved(world, case, kind):
+def solved(world, case):
     """A case through `run`."""
     shards, problem = shards_of(case)
     mapping = map_nodes(problem.topology, world.size, ("contiguous", "graph")[case.seed % 2])
@@ -68,23 +56,24 @@ def turned(world, case):
     return merged(found, case.n_nodes)
 
 
-def main(path, kind):
-    """Every case of the kind that has a node for each rank."""
+def main(path, part):
+    """Every run of the part that is for so many ranks."""
     kept = {}
     with Communicator.open() as world:
-        seen = note_carriers(plain=kind == "plain")
-        cases = {"rounds": ROUNDS, "transport": all_cases((4, 9))}.get(kind, CASES)
-        for case in [ONE_CASE[kind]] if kind in ONE_CASE else cases:
-            if case.n_nodes >= world.size:
-                found = turned(world, case) if kind == "transport" else solved(world, case, kind)
-                kept.update({f"{case}/{name}": array for name, array in found.items()})
-        if kind not in ("transport", "rounds") and world.size > 1:
-            assert seen == {EXPECTED.get(kind, CompiledCarrier)}, seen
+        for kind, size, case in PARTS[part]:
+            if size != world.size:
+                continue
+            with noted_carriers(plain=kind == "plain") as seen:
+                found = turned(world, case) if kind == "transport" else solved(world, case)
+            if kind in CARRIERS and size > 1:
+                assert seen == CARRIERS[kind], seen
+            kept.update({f"{kind}/{case}/{name}": array for name, array in found.items()})
         if world.rank == 0:
             np.savez(path, **kept)
 
 
-def note_carriers(plain):
+@contextlib.contextmanager
+def noted_carriers(plain):
     """Types of the carriers that the engine takes: a fall-back must not go unnoticed."""
     seen, make = set(), networks.make_carrier
 
@@ -96,7 +85,10 @@ def note_carriers(plain):
         return carrier
 
     networks.make_carrier = noted
-    return seen
+    try:
+        yield seen
+    finally:
+        networks.make_carrier = make
 
 
 if __name__ == "__main__":

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from adfs.data.generators import two_gaussians
-from support.selection import soak_except
 
 TRAIN = ("-m", "adfs", "train", "--engine", "mpi", "--tol", "1e-2")
+SOAK = pytest.mark.soak
 SCRIPT = Path(__file__).with_name("agreement_script.py")
 
 
@@ -39,26 +39,12 @@ def refused(run, *words):
         assert word in line, line
 
 
-FLAGS = {
-    "seed": (["--seed", "0"], ["--seed", "1"], "--seed is 0 on rank 0 and 1 on rank 2"),
-    "tol": ([], ["--tol", "1e-3"], "--tol is 0.01 on rank 0 and 0.001 on rank 2"),
-    "max-iter": ([], ["--max-iter", "9"], "--max-iter is not given on rank 0 and 9 on rank 2"),
-    "sigma": (["--sigma", "0.1"], ["--sigma", "0.2"], "--sigma is 0.1 on rank 0 and 0.2 on rank 2"),
-    "algorithm": ([], ["--algorithm", "msda"], "--algorithm is auto on rank 0 and msda on rank 2"),
-    "nodes": ([], ["--nodes", "6"], "--nodes is not given on rank 0 and 6 on rank 2"),
-    "partition": ([], ["--partition", "contiguous"], "--partition is not given on rank 0 and cont"),
-    "intercept": (["--intercept"], [], "--intercept is given on rank 0 and not given on rank 2"),
-    "checkpoint": ([], ["--checkpoint", "x"], "--checkpoint is not given on rank 0 and given on"),
-    "out": ([], ["--out", "model.npz"], "--out is not given on rank 0 and given on rank 2"),
-}
-
-
-@pytest.mark.parametrize("name", soak_except(("tol", "intercept", "out"), FLAGS))
-def test_an_option_that_differs_is_refused_with_both_values(hydra, name, home):
-    first, other, words = FLAGS[name]
-    ranks = [[*TRAIN, "samples.npz", *each] for each in (first, first, other)]
+def test_an_option_that_differs_is_refused_and_nothing_is_written(hydra, home):
+    # Other options, and the rest of the wordings: tests/unit/test_agreement.py.
+    plain = [*TRAIN, "samples.npz"]
     before = set(home.iterdir())
-    refused(hydra.run_each(*ranks), words, "the same")
+    run = hydra.run_each(plain, [*plain, "--out", "model.npz"])
+    refused(run, "--out is not given on rank 0 and given on rank 1", "the same")
     assert set(home.iterdir()) == before
 
 
@@ -74,7 +60,11 @@ def test_files_may_have_other_paths_on_other_ranks(mpiexec):
     assert not Path("other-model.npz").exists()
 
 
-@pytest.mark.parametrize("names", [("samples.npz", "other.npz"), ("long.txt", "long-other.txt")])
+# On ranks that are threads: tests/unit/test_local_data_faults.py.
+@pytest.mark.parametrize(
+    "names",
+    [("long.txt", "long-other.txt"), pytest.param(("samples.npz", "other.npz"), marks=SOAK)],
+)
 def test_other_content_of_the_same_size_is_refused(hydra, names):
     sizes = {Path(name).stat().st_size for name in names}
     assert len(sizes) == 1
@@ -82,6 +72,7 @@ def test_other_content_of_the_same_size_is_refused(hydra, names):
     refused(run, f"{Path(names[0]).suffix} must be the same file", "rank 0", "rank 1")
 
 
+@SOAK  # on threads: tests/unit/test_agreement.py
 def test_a_file_and_a_pattern_are_not_the_same_data(hydra):
     ranks = [[*TRAIN, "samples.npz"], [*TRAIN, "part-{node}.npz"]]
     refused(hydra.run_each(*ranks), "DATA is a file on rank 0", "{node} on rank 1")
@@ -106,6 +97,7 @@ def test_a_rank_with_another_version_is_refused(hydra, home):
 OTHER_ROUNDING = "import adfs.agreement\nadfs.agreement.rounding = lambda: 'other'\n"
 
 
+@SOAK  # on threads: tests/unit/test_agreement.py
 def test_a_rank_that_rounds_otherwise_is_refused(hydra, home):
     other = patched(home / "patch", OTHER_ROUNDING)
     plain = [*TRAIN, "samples.npz"]

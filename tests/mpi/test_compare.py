@@ -7,6 +7,8 @@ import pytest
 
 import adfs
 from adfs.data.generators import two_gaussians
+from support.commands import Outcome
+from support.thread_commands import on_thread_ranks
 
 COMPARE = ("-m", "adfs", "compare", "dense.npz", "--engine", "mpi", "--sigma", "0.5")
 NAMES = "adfs,newton,lbfgs,dsba"
@@ -68,15 +70,26 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("name", REFUSED)
-def test_what_makes_no_sense_on_ranks_is_one_line_and_exit_code_two(mpiexec, home, tmp_path, name):
-    arguments, sentence = REFUSED[name]
-    run = mpiexec.run(2, *COMPARE, *arguments)
-    assert (run.returncode, run.stdout) == (2, "")
-    (line,) = run.stderr.splitlines()
+def require_refused(run, sentence, folder):
+    """One line with the sentence, and no new file."""
+    assert (run.code, run.out) == (2, "")
+    (line,) = run.err.splitlines()
     assert line.startswith("adfs: ")
     assert sentence in line
-    assert [path.name for path in tmp_path.iterdir()] == ["dense.npz"]
+    assert [path.name for path in folder.iterdir()] == ["dense.npz"]
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_makes_no_sense_on_ranks_is_one_line_and_exit_code_two(home, tmp_path, name):
+    arguments, sentence = REFUSED[name]
+    run = on_thread_ranks(2, "compare", "dense.npz", "--sigma", "0.5", *arguments)
+    require_refused(run, sentence, tmp_path)
+
+
+def test_processes_end_with_that_line_too(mpiexec, home, tmp_path):
+    arguments, sentence = REFUSED["one machine"]
+    run = mpiexec.run(2, *COMPARE, *arguments)
+    require_refused(Outcome(run.returncode, run.stdout, run.stderr), sentence, tmp_path)
 
 
 def test_several_processes_without_the_engine_are_refused(mpiexec):

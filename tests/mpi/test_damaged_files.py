@@ -5,6 +5,7 @@ import pytest
 
 from support.archives import archive, encrypted, header, with_method
 from support.selection import soak_except
+from support.thread_commands import on_thread_ranks
 
 SAMPLES = {"X": np.arange(12.0).reshape(6, 2), "y": np.arange(6.0) % 2}
 SCHEDULE = {"edges": np.array([[0, 1]], np.int32), "n_nodes": np.array(2),
@@ -18,7 +19,17 @@ DAMAGE = {
 }
 
 
-@pytest.mark.parametrize("damage", soak_except(("encrypted", "shape beyond memory"), DAMAGE))
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_damaged_samples_are_one_sentence_of_all_ranks(tmp_path, damage):
+    path = tmp_path / "damaged.npz"
+    path.write_bytes(DAMAGE[damage](SAMPLES))
+    code, out, err = on_thread_ranks(2, "train", path)
+    assert (code, out) == (2, "")
+    (line,) = err.splitlines()
+    assert "damaged.npz" in line
+
+
+@pytest.mark.parametrize("damage", soak_except(("encrypted",), DAMAGE))
 @pytest.mark.parametrize("what", soak_except(("samples",), ("samples", "schedule")))
 def test_a_damaged_archive_is_one_sentence_on_ranks(hydra, tmp_path, what, damage):
     path = tmp_path / "damaged.npz"

@@ -15,10 +15,15 @@ from support.estimators import TIGHT
 from support.fits import bits_of, cancer, fits, heavy, iris
 
 EVERY = tuple(fits())
-# Four ranks take turns on two cores, so they do a few.
+# Four ranks take turns on two cores, so they do a few, and only in the soak lane.
 NAMES = {1: ("logistic-words", "ridge-csr"), 2: EVERY, 4: ("svc-words", "ridge-csr")}
 SCRIPT = Path(__file__).with_name("fit_script.py")
 REFUSALS = Path(__file__).with_name("fit_refusals_script.py")
+FITS = [
+    pytest.param(size, name, marks=[pytest.mark.soak] * (size == 4))
+    for size in NAMES
+    for name in NAMES[size]
+]
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +46,7 @@ def in_one_process(name):
     return bits_of(fits()[name].fit())
 
 
-@pytest.mark.parametrize(("size", "name"), [(n, name) for n in NAMES for name in NAMES[n]])
+@pytest.mark.parametrize(("size", "name"), FITS)
 def test_all_ranks_have_the_bits_of_one_process_with_all_rows(launched, name, size):
     for found in launched(size):
         for attribute, bits in in_one_process(name).items():
@@ -165,6 +170,14 @@ def test_ranks_draw_one_seed(together):
     )
     assert given == 7
     assert drawn != 7
+
+
+def test_numbers_that_are_equal_are_the_same_parameter(together):
+    assert the_same_on_all(together["equal_numbers"]) == "converged"
+
+
+def test_two_threads_cannot_fit_at_a_time(together):
+    assert "engine='mpi' makes one fit at a time" in the_same_on_all(together["two_at_a_time"])
 
 
 FALL = """\

@@ -31,6 +31,7 @@ def run(hydra, tmp_path, body, extra=""):
     [
         ("if rank == 0: fit()", "", ENDED),
         ("sys.exit(3) if rank == 1 else fit()", "", ENDED),
+        # Where the program does not import MPI itself: test_fit.py.
         ("if rank == 1: raise ValueError('own')\nfit()", "from mpi4py import MPI", RAISED),
     ],
 )
@@ -47,22 +48,3 @@ def test_ranks_that_end_together_after_an_error_they_agreed_on_leave_with_it(hyd
     assert done.returncode == 1
     assert done.stderr.count("ParameterError: C=-1 ") >= 1
     assert "waits for it" not in done.stderr
-
-
-def test_numbers_that_are_equal_are_the_same_parameter(hydra, tmp_path):
-    done = run(hydra, tmp_path, "print(fit(C=1 if rank else 1.0).result_.status)")
-    assert (done.returncode, done.stdout.count("converged")) == (0, 2)
-
-
-def test_two_threads_cannot_fit_at_a_time(hydra, tmp_path):
-    body = """
-from adfs.mpi.communicator import session
-with session():
-    try:
-        fit()
-    except ValueError as error:
-        print(error)
-"""
-    done = run(hydra, tmp_path, body)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.count("engine='mpi' makes one fit at a time") == 2

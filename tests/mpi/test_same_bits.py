@@ -10,27 +10,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from support.ranks import (
-    EVENTS,
-    all_cases,
-    found_locally,
-    make_shards_of,
-    require_same_bits,
-)
-from support.same_bits import CASES, ROUNDS, TINY, WIDE, bits_of, differences, locally
+from support.ranks import EVENTS, found_locally, make_shards_of, require_same_bits
+from support.same_bits import CASES, PARTS, RUNS, TINY, WIDE, bits_of, differences, locally
 
 SCRIPT = Path(__file__).with_name("same_bits_script.py")
-RANKS = (1, 2, 3, 4)
-FEW = (2, 3)  # numbers of ranks outside the soak lane
 
 
-def params(sizes_and_cases):
-    """Parameters (size, ..., case) of which few numbers of ranks stay outside the soak lane."""
-    return [
-        pytest.param(*each, marks=[pytest.mark.soak] * (each[0] not in FEW))
-        for each in sizes_and_cases
-        if each[-1].n_nodes >= each[0]
-    ]
+def runs(*kinds):
+    """Parametrize by the runs of some kinds, few of them outside the soak lane."""
+    return pytest.mark.parametrize("run", [
+        pytest.param(run, marks=[pytest.mark.soak] * (run in PARTS["rest"]))
+        for run in RUNS if run.kind in kinds
+    ], ids=str)  # fmt: skip
 
 
 @cache
@@ -46,49 +37,42 @@ def words_of(case):
 
 @pytest.fixture(scope="module")
 def launched(mpiexec, tmp_path_factory):
-    """What the ranks of one launch found, by case; each launch is made once."""
+    """What the ranks of one launch found, by kind and case; each launch is made once."""
 
     @cache
-    def launch(size, kind, **environment):
+    def launch(size, part, **environment):
         path = tmp_path_factory.mktemp("ranks") / "found.npz"
-        run = mpiexec.run(size, SCRIPT, path, kind, **environment)
+        run = mpiexec.run(size, SCRIPT, path, part, **environment)
         assert (run.returncode, run.stdout, run.stderr) == (0, "", "")
         with np.load(path) as kept:
             found = {}
             for name in kept.files:
-                case, _, part = name.rpartition("/")
-                found.setdefault(case, {})[part] = kept[name]
+                case, _, array = name.rpartition("/")
+                found.setdefault(case, {})[array] = kept[name]
         return found
 
     return launch
 
 
-@pytest.mark.parametrize(
-    ("size", "kind", "case"),
-    params(
-        (size, kind, case)
-        for size, kind in [*((size, "compiled") for size in RANKS), (2, "plain")]
-        for case in CASES
-    ),
-    ids=str,
-)
-def test_ranks_have_the_bits_of_the_local_engine(launched, size, kind, case):
-    assert differences(launched(size, kind)[str(case)], expected_of(case)) == []
+@pytest.fixture
+def found(launched):
+    """What the ranks of a run found."""
+
+    def find(run):
+        part = "rest" if run in PARTS["rest"] else "few"
+        return launched(run.size, part)[f"{run.kind}/{run.case}"]
+
+    return find
 
 
-@pytest.mark.parametrize(
-    ("size", "case"),
-    params((size, case) for size in RANKS for case in ROUNDS),
-    ids=str,
-)
-def test_every_other_method_has_the_bits_of_one_process(launched, size, case):
-    assert differences(launched(size, "rounds")[str(case)], expected_of(case)) == []
+@runs("compiled", "plain")
+def test_ranks_have_the_bits_of_the_local_engine(found, run):
+    assert differences(found(run), expected_of(run.case)) == []
 
 
-@pytest.mark.soak
-@pytest.mark.parametrize("case", [case for case in ROUNDS if case.n_nodes == 9][::3], ids=str)
-def test_one_node_per_rank_has_the_bits_of_one_process(launched, case):
-    assert differences(launched(9, "rounds")[str(case)], expected_of(case)) == []
+@runs("rounds")
+def test_every_other_method_has_the_bits_of_one_process(found, run):
+    assert differences(found(run), expected_of(run.case)) == []
 
 
 def test_cases_end_at_a_tolerance_and_at_a_limit_after_several_readings():
@@ -98,15 +82,15 @@ def test_cases_end_at_a_tolerance_and_at_a_limit_after_several_readings():
     assert sum(len(run["trace"]["iteration"]) for run in runs) > 5 * len(runs)
 
 
-@pytest.mark.parametrize("case", all_cases((4, 9)), ids=str)
-def test_the_transport_over_mpi_passes_what_the_others_pass(launched, case):
-    found = launched(3, "transport")[str(case)]
-    require_same_bits(found, found_locally(make_shards_of(case)[1], case.setting, EVENTS))
+@runs("transport")
+def test_the_transport_over_mpi_passes_what_the_others_pass(found, run):
+    problem = make_shards_of(run.case)[1]
+    require_same_bits(found(run), found_locally(problem, run.case.setting, EVENTS))
 
 
-def test_messages_of_a_million_numbers_do_not_deadlock(launched):
-    found = launched(2, "wide")
-    assert differences(found[str(WIDE)], expected_of(WIDE)) == []
+def test_messages_of_a_million_numbers_are_among_them():
+    # As many numbers as no buffer of MPI has: they must not deadlock.
+    assert WIDE in [run.case for run in PARTS["few"]]
     assert words_of(WIDE)["trace"]["n_comm"][-1] >= 40
 
 
@@ -124,4 +108,4 @@ def test_without_the_compiler_ranks_take_the_readable_carrier(launched, tmp_path
         env=os.environ | {"NUMBA_DISABLE_JIT": "1"},
     )  # fmt: skip
     with np.load(path) as local:
-        assert differences(found[str(TINY)], dict(local)) == []
+        assert differences(found[f"plain/{TINY}"], dict(local)) == []

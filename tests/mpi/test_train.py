@@ -13,6 +13,7 @@ from adfs.data.generators import sparse_text, two_gaussians
 from support.commands import bits_of_model, differing, here, rows_of_trace
 from support.limits import HANG
 from support.selection import soak_except
+from support.thread_commands import on_thread_ranks
 
 TRAIN = ("-m", "adfs", "train")
 
@@ -52,13 +53,14 @@ SAME = {
     "poisson": (2, ["dense.txt", "--schedule", "poisson", "--nodes", "6", "--partition", "draw",
                     "--m", "20", "--seed", "4"]),
     "hinge": (2, ["dense.txt", "--loss", "hinge", "--tol", "1e-3", "--schedule", "poisson",
+                  "--nodes", "6", "--partition", "draw", "--m", "20", "--seed", "4",
                   "--warm-start", "start.npz"]),
     "squared": (2, ["sparse.txt", "--loss", "squared", "--evaluate-every", "300",
                     "--n-features", "50", "--intercept"]),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", soak_except(SAME.keys() - {"npz", "squared"}, SAME))
+@pytest.mark.parametrize("name", soak_except(("even", "contiguous", "pattern", "hinge"), SAME))
 def test_ranks_write_and_print_what_the_local_engine_does(mpiexec, name):
     size, arguments = SAME[name]
     if "--warm-start" in arguments:
@@ -80,7 +82,7 @@ def test_ranks_write_and_print_what_the_local_engine_does(mpiexec, name):
 
 
 def test_only_one_rank_prints_a_summary(mpiexec):
-    run = mpiexec.run(3, *TRAIN, "dense.txt", "--engine", "mpi")
+    run = mpiexec.run(2, *TRAIN, "dense.txt", "--engine", "mpi")
     assert (run.returncode, run.stderr) == (0, "")
     words = [line.split()[0] for line in run.stdout.splitlines()]
     assert words.count("converged") == words.count("objective") == words.count("iterations") == 1
@@ -125,22 +127,41 @@ REFUSED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", soak_except(("faulty shard", "too many ranks", "usage"), REFUSED))
-def test_bad_input_is_one_line_and_exit_code_two_and_nothing_is_written(mpiexec, home, name):
-    arguments, sentence = REFUSED[name]
+@pytest.fixture
+def require_refused(home):
+    """Makes a run with bad input: one line, exit code 2, and nothing is written."""
     with (home / "part-3.txt").open("a") as file:
         file.write("1 2:nothing\n")
     lines = (home / "dense.txt").read_text().splitlines(keepends=True)
     (home / "one.txt").write_text("".join(line for line in lines if line.startswith("1")))
     before = sorted(home.iterdir())
-    run = mpiexec.run(
-        2, *TRAIN, *arguments, "--engine", "mpi", "--out", "m.npz"
-    )  # fmt: skip
-    assert (run.returncode, run.stdout) == (2, "")
-    (line,) = run.stderr.splitlines()
-    assert line.startswith("adfs: ")
-    assert sentence in line
-    assert sorted(home.iterdir()) == before
+
+    def require(name, train):
+        arguments, sentence = REFUSED[name]
+        code, out, err = train(*arguments, "--out", "m.npz")
+        assert (code, out) == (2, "")
+        (line,) = err.splitlines()
+        assert line.startswith("adfs: ")
+        assert sentence in line
+        assert sorted(home.iterdir()) == before
+
+    return require
+
+
+@pytest.mark.parametrize(
+    "name", sorted(REFUSED.keys() - {"usage"})
+)  # that is refused before ranks start
+def test_bad_input_is_one_line_and_exit_code_two_and_nothing_is_written(require_refused, name):
+    require_refused(name, lambda *words: on_thread_ranks(2, "train", *words))
+
+
+@pytest.mark.parametrize("name", ["faulty shard", "usage"])
+def test_processes_end_with_that_line_too(mpiexec, require_refused, name):
+    def train(*words):
+        run = mpiexec.run(2, *TRAIN, *words, "--engine", "mpi")
+        return run.returncode, run.stdout, run.stderr
+
+    require_refused(name, train)
 
 
 def test_a_timeline_of_ranks_needs_ranks():

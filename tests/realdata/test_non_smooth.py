@@ -23,8 +23,14 @@ def independent_objective(name):
 
 
 @pytest.mark.realdata
-@pytest.mark.parametrize("nodes", [1, 4, 16])
-@pytest.mark.parametrize("name", ["a9a", "mushrooms"])
+@pytest.mark.parametrize(
+    ("name", "nodes"),
+    [
+        ("a9a", 1), ("a9a", 16), ("mushrooms", 4),
+        *(pytest.param(*each, marks=pytest.mark.soak)
+          for each in (("a9a", 4), ("mushrooms", 1), ("mushrooms", 16))),
+    ],
+)  # fmt: skip
 def test_the_hinge_objective_is_liblinears(name, nodes, data_folder, capsys):
     command = ["train", name, "--loss", "hinge", "--C", "1", "--nodes", str(nodes), "--tol", "1e-6"]
     assert main([*command, "--json", "--quiet"]) == 0

@@ -41,9 +41,18 @@ def independent_objective(name):
     return np.sum(np.logaddexp(0.0, -y * (X @ theta))) + 0.5 * SIGMA * theta @ theta
 
 
+# Each set on two numbers of nodes, each number for two sets or more; the rest is soak.
+FEW = {"a9a": (1, 16), "mushrooms": (4, 9), "reuters-money-fx": (1, 9), "covtype": (4, 16),
+       "higgs": (9, 16)}  # fmt: skip
+RUNS = [
+    pytest.param(name, nodes, marks=[pytest.mark.soak] * (nodes not in FEW[name]))
+    for name in DATA
+    for nodes in (1, 4, 9, 16)
+]
+
+
 @pytest.mark.realdata
-@pytest.mark.parametrize("nodes", [1, 4, 9, 16])
-@pytest.mark.parametrize("name", list(DATA))
+@pytest.mark.parametrize(("name", "nodes"), RUNS)
 def test_train_reaches_the_independent_optimum(name, nodes, data_folder, tmp_path, capsys):
     source = name
     if DATA[name][1] is not None:

@@ -8,8 +8,6 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
-import pytest
-
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
@@ -87,6 +85,8 @@ def with_code(pages):
 def run(page, folder):
     """Run a page's blocks in a process of their own; skip where its data are missing."""
     if NEEDS_DATA in page.read_text() and not Path(os.environ.get("ADFS_DATA") or "-").is_dir():
+        import pytest  # not at the top: the processes that run pages need no part of it
+
         pytest.skip("the page uses real data: set ADFS_DATA to the folder that holds them")
     done = subprocess.run(
         [sys.executable, str(RUNNER), str(page)], cwd=folder, stdin=subprocess.DEVNULL,

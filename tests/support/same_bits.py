@@ -1,12 +1,15 @@
 """Runs whose every bit is compared between engines: small, with a few readings each."""
 
+import itertools
 import json
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 import adfs
 from adfs.engine.stopping import Stopping
+from support.pairs import pairwise
 from support.ranks import GRAPHS, Case, all_cases, make_shards_of, shard_of
 
 CASES = all_cases(GRAPHS)
@@ -20,6 +23,54 @@ ROUNDS = [
 ]
 WIDE = Case("logistic", "wide", "shared", 2, "path:2", 1_000_000)
 TINY = Case("logistic", "dense", "shared", 2, "path:2")
+SIZES = (2, 3)  # numbers of ranks outside the soak lane
+
+
+class RankRun(NamedTuple):
+    """A case on so many ranks.
+
+    ``kind`` is a carrier, ``plain`` or ``compiled``, through which the case is solved; or
+    ``rounds``, for a method that needs no carrier; or ``transport``: nodes dealt at random and
+    blocks cut at random, turned by hand over MPI as over others in ``unit/test_transports.py``.
+    """
+
+    kind: str
+    size: int
+    case: Case
+
+    def __str__(self):
+        return f"{self.kind}-on-{self.size}-{self.case}"
+
+
+def rank_runs():
+    """Every combination of a kind, a number of ranks and a case that has a node for each."""
+    sizes = {"compiled": (1, 2, 3, 4), "plain": (2,), "rounds": (1, 2, 3, 4), "transport": (3,)}
+    cases = {"rounds": ROUNDS, "transport": all_cases((4, 9))}
+    every = (
+        RankRun(kind, size, case)
+        for kind in sizes
+        for size, case in itertools.product(sizes[kind], cases.get(kind, CASES))
+    )
+    runs = [run for run in every if run.case.n_nodes >= run.size]
+    nine = [case for case in ROUNDS if case.n_nodes == 9][::3]
+    alone = [RankRun("rounds", 9, case) for case in nine]  # one node per rank
+    return [*runs, *alone, RankRun("compiled", 2, WIDE)]
+
+
+def few_runs(runs):
+    """Those outside the soak lane: all pairs of a kind, size, loss, layout and so on."""
+    usual = [run for run in runs if run.size in SIZES and run.case != WIDE]
+    carried = [run for run in usual if run.kind in ("compiled", "plain")]
+    groups = [carried, *([run for run in usual if run.kind == k] for k in ("rounds", "transport"))]
+    chosen = [
+        group[k] for group in groups for k in pairwise((*run[:2], *run.case) for run in group)
+    ]
+    return [*chosen, RankRun("compiled", 2, WIDE)]
+
+
+RUNS = rank_runs()
+PARTS = {"few": few_runs(RUNS), "tiny": [RankRun("plain", 2, TINY)]}
+PARTS["rest"] = [run for run in RUNS if run not in PARTS["few"]]
 
 
 def shards_of(case):

@@ -4,18 +4,7 @@ import itertools
 
 import pytest
 
-
-def cover(facts):
-    """Keys of a dict of sets whose sets together hold all elements: few keys, chosen greedily.
-
-    >>> cover({"a": {1, 2}, "b": {2}, "c": {2, 3}})
-    ['a', 'c']
-    """
-    missing, chosen = set().union(*facts.values()), []
-    while missing:
-        chosen.append(max(facts, key=lambda key: len(facts[key] & missing)))
-        missing -= facts[chosen[-1]]
-    return chosen
+from support.pairs import pairwise
 
 
 def covering(**values):
@@ -30,9 +19,7 @@ def few(rows):
     values is found by `make test`, and one that needs three by `make soak`.
     """
     rows = list(rows)
-    columns = (enumerate(map(repr, row)) for row in rows)
-    pairs = {k: set(itertools.combinations(each, 2)) for k, each in enumerate(columns)}
-    chosen = cover(pairs)
+    chosen = pairwise(rows)
     return [
         pytest.param(*row, marks=[pytest.mark.soak] * (k not in chosen))
         for k, row in enumerate(rows)

@@ -195,6 +195,7 @@ def test_sleep_of_any_length_shrinks_x_minus_v_by_r_to_the_k(idle):
         np.testing.assert_allclose(y_late, np.float64(y_exact), rtol=0, atol=scale)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["dense", "csr"])
 def test_a_scale_that_underflows_many_times_leaves_no_trace(kind):
     # n = 1 and rho near 0.5: the scale shrinks threefold an event, so passes 1e-90 every 190.

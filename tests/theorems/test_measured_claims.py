@@ -13,6 +13,7 @@ from adfs.study.paper.study_context import Pool, StudyContext
 from adfs.study.paper.table_1 import FORMULAS
 from oracles import table_1 as oracle
 
+pytestmark = pytest.mark.slow
 CONTEXT = StudyContext(quick=True, jobs=2, quiet=True)
 CASES = (
     StudyCase("base", "grid:3x3", 120, 5.0, 1.0),

@@ -16,6 +16,7 @@ from adfs.schedule.delays import Delays
 from oracles import augmented
 from oracles import msda as literal
 from support.problems import make_case, stored_as
+from support.selection import covering
 
 FACTORIES = {"msda": prepare, "ssda": prepare_single}
 RULES = ("theory", "tuned")
@@ -56,9 +57,11 @@ def assert_close(mine, theirs, what):
     np.testing.assert_allclose(mine, theirs, rtol=0, atol=1e-10 * scale, err_msg=what)
 
 
-@pytest.mark.parametrize("loss", ["logistic", "squared", "squared_hinge", "huber"])
-@pytest.mark.parametrize("graph", ["path:2", "grid:3x3", "complete:5", "star:5"])
-@pytest.mark.parametrize("name", FACTORIES)
+@covering(
+    name=tuple(FACTORIES),
+    graph=("path:2", "grid:3x3", "complete:5", "star:5"),
+    loss=("logistic", "squared", "squared_hinge", "huber"),
+)
 def test_it_is_literal_algorithm_2(name, graph, loss):
     case = make(graph, loss)
     rounds = 1 if name == "ssda" else None

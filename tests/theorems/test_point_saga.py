@@ -41,7 +41,7 @@ def test_the_kernel_is_the_literal_method_with_the_ridge_apart(loss, warm):
     gamma = point_saga.prepare(case.problem, MethodSetting()).parameters.gamma
     start = np.zeros(6) if theta is None else theta
     expected = literal.ridge_apart(
-        case.shards, case.problem.sigma, loss, gamma, start, drawn(n, 1500, seed=3)
+        case.shards, case.problem.sigma, loss, gamma, start, drawn(n, 700, seed=3)
     )
     methods = [
         point_saga.prepare(stored_as(case, kind), MethodSetting(seed=3))
@@ -62,6 +62,7 @@ def test_the_kernel_is_the_literal_method_with_the_ridge_apart(loss, warm):
     assert moved > 0.1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["dense", "csr"])
 def test_a_scale_that_underflows_many_times_leaves_no_trace(kind):
     shards = make_shards(1, "logistic", seed=4, n_features=30, sizes=[3], density=0.2)

@@ -151,3 +151,34 @@ def test_every_option_that_is_shown_is_compared_but_help():
 def test_data_are_told_by_their_kind():
     kinds = [shared(name)["DATA"] for name in ("a.txt", "part-{node}.txt", "breast-cancer")]
     assert kinds == ["a file", "a pattern with {node}", "the data set breast-cancer"]
+
+
+FLAGS = {
+    "seed": (["--seed", "0"], ["--seed", "1"], "--seed is 0 on rank 0 and 1 on rank 2"),
+    "tol": ([], ["--tol", "1e-3"], "--tol is 0.01 on rank 0 and 0.001 on rank 2"),
+    "max-iter": ([], ["--max-iter", "9"], "--max-iter is not given on rank 0 and 9 on rank 2"),
+    "sigma": (["--sigma", "0.1"], ["--sigma", "0.2"], "--sigma is 0.1 on rank 0 and 0.2 on rank 2"),
+    "algorithm": ([], ["--algorithm", "msda"], "--algorithm is auto on rank 0 and msda on rank 2"),
+    "nodes": ([], ["--nodes", "6"], "--nodes is not given on rank 0 and 6 on rank 2"),
+    "partition": ([], ["--partition", "contiguous"], "--partition is not given on rank 0 and cont"),
+    "intercept": (["--intercept"], [], "--intercept is given on rank 0 and not given on rank 2"),
+    "checkpoint": ([], ["--checkpoint", "x"], "--checkpoint is not given on rank 0 and given on"),
+    "out": ([], ["--out", "model.npz"], "--out is not given on rank 0 and given on rank 2"),
+}
+
+
+@pytest.mark.parametrize("name", FLAGS)
+def test_an_option_that_differs_is_told_with_both_values(name):
+    first, other, words = FLAGS[name]
+    options = ["--tol", "1e-2"]
+    seen = [shared("samples.npz", *options, *each) for each in (first, first, other)]
+    text = refusals(3, lambda peers: require_same(peers, seen[peers.rank]))
+    assert words in text
+    assert "the same" in text
+
+
+def test_a_file_and_a_pattern_are_not_the_same_data():
+    seen = [shared("samples.npz"), shared("part-{node}.npz")]
+    text = refusals(2, lambda peers: require_same(peers, seen[peers.rank]))
+    assert "DATA is a file on rank 0" in text
+    assert "{node} on rank 1" in text

@@ -20,6 +20,7 @@ from support.comparisons import (
 )
 from support.problems import gaussian_problem
 
+pytestmark = pytest.mark.slow
 TWO = ["adfs", "adfs:exact"]
 
 

@@ -11,6 +11,7 @@ from adfs.engine.checkpointer import Checkpoints
 from adfs.errors import CheckpointError, ParameterError
 from support.problems import gaussian_problem
 
+pytestmark = pytest.mark.slow  # writes hundreds of files
 EVERY = 700
 
 

@@ -214,16 +214,16 @@ def test_a_file_that_one_rank_does_not_see_or_sees_differently(home):
 
 
 OTHERS = {
-    "ends": (0, "even"), "even": (9_000, "even"), "draw": (9_000, "draw"),
-    "sorted": (9_000, "sorted"), "packed": (9_000, "contiguous"),
+    "ends": (0, "even"), "even": (3_900, "even"), "draw": (3_900, "draw"),
+    "sorted": (3_900, "sorted"), "packed": (3_900, "contiguous"),
 }  # fmt: skip
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", OTHERS)
 def test_other_content_of_the_same_size_is_refused(home, name):
-    (place, how), m = OTHERS[name], 9_000 if name == "draw" else None
-    rows = [f"{k % 2} 1:{k:06d} 2:1.000\n" for k in range(20_000)]
+    (place, how), m = OTHERS[name], 3_600 if name == "draw" else None
+    rows = [f"{k % 2} 1:{k:06d} 2:1.000\n" for k in range(8_000)]
     other = rows.copy()
     other[place] = rows[place].replace("2:1", "2:3")
     for host, lines in enumerate((rows, rows, other)):

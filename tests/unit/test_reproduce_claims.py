@@ -255,6 +255,7 @@ def test_a_run_that_hardly_falls_within_the_limit_has_a_least_time(problem):
     assert time_per_factor_e(quick, "adfs").exact
 
 
+@pytest.mark.slow
 def test_a_signal_noted_before_lets_no_run_start(problem, tmp_path):
     for jobs in (1, 2):
         context = StudyContext(jobs=jobs, folder=tmp_path)
@@ -277,6 +278,7 @@ def test_the_first_sentence_says_where_the_data_are_from():
         assert "higgs is not on disk" in first
 
 
+@pytest.mark.slow
 def test_a_study_broken_off_tells_what_was_finished(tmp_path):
     def stop_when_a_tenth_is_done(share):
         if share > 0.1:

@@ -21,6 +21,7 @@ from adfs.study.run_folder import fingerprint, run_digest
 from support.comparisons import bits, counted, idle, interrupt, make_trace
 from support.problems import gaussian_problem
 
+pytestmark = pytest.mark.slow  # draws pictures
 NAMES = ["adfs:exact", "counted"]
 FILES = {
     "config.json",

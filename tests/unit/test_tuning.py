@@ -11,6 +11,7 @@ from adfs.theory.rules import RuleInput
 from oracles import augmented
 from oracles import clock as literal_clock
 from support.problems import homogeneous_shards, literal, make_case, run
+from support.selection import covering
 
 GRAPHS = ("grid:3x3", "ring:8", "star:5", "complete:6")
 
@@ -27,9 +28,7 @@ def uneven_case(graph, seed):
     return make_case(graph, seed=seed, sizes=sizes, sigma=10.0 ** generator.uniform(-1.5, 0, n))
 
 
-@pytest.mark.parametrize("clock", ["nonblocking", "rendezvous"])
-@pytest.mark.parametrize("tau", [0.1, 1.0, 5.0, 50.0])
-@pytest.mark.parametrize("graph", GRAPHS)
+@covering(graph=GRAPHS, tau=(0.1, 1.0, 5.0, 50.0), clock=("nonblocking", "rendezvous"))
 def test_the_predicted_time_is_never_above_that_of_paper_or_exact(graph, tau, clock):
     problem = uneven_case(graph, 0).problem
     setting = setting_of(problem, tau, clock)

@@ -35,7 +35,6 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.sparse.linalg import LinearOperator, eigsh
 
 from adfs.algorithms import base
 from adfs.algorithms.base import Matrix, Vector

@@ -8,13 +8,10 @@ what scikit-learn ships.
 from __future__ import annotations
 
 import hashlib
-import http.client
 import json
 import os
 import re
 import secrets
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -210,6 +207,8 @@ def _download(
     dataset: Dataset, base_url: str | None, timeout: float, progress: Progress | None
 ) -> Path:
     """Fetch into the cache by way of a temporary file: all of it arrives, or nothing."""
+    import http.client
+
     if dataset.url is None:
         raise DataError(
             f"{dataset.name} must be on disk, since no site offers it; put {dataset.files[0]} "
@@ -268,6 +267,8 @@ def _arriving(target: Path) -> Iterator[Path]:
 
 def _fetch(url: str, part: Path, timeout: float, progress: Progress | None) -> str:
     """Stream ``url`` into ``part``; the SHA-256 of the content."""
+    import urllib.request
+
     digest, done = hashlib.sha256(), 0
     with urllib.request.urlopen(url, timeout=timeout) as answer, part.open("wb") as file:
         length = answer.headers.get("Content-Length")
