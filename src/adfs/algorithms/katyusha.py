@@ -209,6 +209,8 @@ def whole_smoothness(problem: Problem) -> float:
 
 def _lanczos(problem: Problem) -> float:
     """The same from products with all nodes' rows, plus the residual: an upper bound."""
+    from scipy.sparse.linalg import LinearOperator, eigsh
+
     size, network = problem.n_features, problem.network
     rows = slice_rows(problem.rows, size, 0, problem.n_rows)
     curvature, cuts = problem.loss.max_curvature * problem.weights, problem.offsets
