@@ -174,6 +174,7 @@ FAULTS = {
     "only a target": ("y,\n1,\n", "one without a name"),
     "empty": ("", "first line is empty"),
     "header only": ("a,b,y\n", "at least one sample"),
+    "long word": ("a,b,y\n1,u,3\n1," + "w" * 2000 + ",3\n", "line 3, column 'b': a word may have"),
     "binary": (b"a,b,y\n1,\0,3\n", "binary data"),
 }
 
@@ -208,8 +209,12 @@ def test_an_unseen_category_is_refused(tmp_path):
     columns = Columns({"c": "word"}, {"c": ("p", "q")}, "y")
     (tmp_path / "new.csv").write_text("c\np\nz\n")
     (tmp_path / "two.csv").write_text("c,d\np,1\nz,1\n")
-    with pytest.raises(DataError, match=r"line 3, column 'c': 'z' is a category"):
-        load_rows(tmp_path / "two.csv", Selection(columns=columns))
+    for name in ("new.csv", "two.csv"):
+        with pytest.raises(DataError, match=r"line 3, column 'c': 'z' is a category"):
+            load_rows(tmp_path / name, Selection(columns=columns))
+    (tmp_path / "twice.csv").write_text("c,c\np,p\n")
+    with pytest.raises(DataError, match="'c' twice"):
+        load_rows(tmp_path / "twice.csv", Selection(columns=columns))
     pq.write_table(pa.table({"c": ["p", "q", "z"]}), tmp_path / "new.parquet")
     with pytest.raises(DataError, match=r"row 3, column 'c': 'z' is a category"):
         load_rows(tmp_path / "new.parquet", Selection(columns=columns))
@@ -270,3 +275,9 @@ def test_one_process_and_one_rank_agree(tmp_path):
         data = load_share(Alone(), str(path), [0, 0], "logistic", target="buys")
         expected = partition(*load_data(path, target="buys"), 2)
         require_same_bits(data.shards, expected)
+
+
+def test_names_may_hold_points_and_spaces(tmp_path):
+    for path in write_all(tmp_path, {"Sepal.Length": [1.5, 2.0], "a b": [3, 4], "y": [0, 1]}):
+        X, _ = load_data(path, target="y", features=["a b", "Sepal.Length"])
+        assert dense(X).tolist() == [[3, 1.5], [4, 2]]

@@ -128,6 +128,17 @@ class Survey:
         return cls(source, unit, target, list(features), read)
 
 
+def require_unique(source: object, names: Sequence[str]) -> None:
+    """Refuse a table with a column without a name, or with two of the same name."""
+    for name in names:
+        if not name.strip() or names.count(name) > 1:
+            what = "one without a name" if not name.strip() else f"{shortened(name, 40)!r} twice"
+            raise DataError(
+                f"{source} must name each column once, but has {what}; give every column its own "
+                "name."
+            )
+
+
 def select(
     source: object,
     names: Sequence[str],
@@ -142,13 +153,6 @@ def select(
     >>> select("a.csv", ["x", "y", "z"], "y", None, ())
     ('y', ['x', 'z'])
     """
-    for name in names:
-        if not name.strip() or names.count(name) > 1:
-            what = "one without a name" if not name.strip() else f"{name!r} twice"
-            raise DataError(
-                f"{source} must name each column once in its first line, but has {what}; give "
-                "every column its own name."
-            )
     shown = shortened(", ".join(names), LONGEST_LIST)
     if target is None:
         raise DataError(

@@ -27,6 +27,7 @@ from adfs.data.columns import (
     Columns,
     ColumnSurvey,
     Survey,
+    require_unique,
     select,
     too_many,
 )
@@ -39,6 +40,7 @@ SEPARATORS = {".csv": ",", ".tsv": "\t"}
 MARK = b"\xef\xbb\xbf"  # some programs begin UTF-8 text with it
 TRUE, FALSE = ("true", "True", "TRUE"), ("false", "False", "FALSE")
 PARQUET_MAGIC = b"PAR1"
+LONGEST_WORD = 1000  # letters of a category or a label
 LONGEST_REASON = 120  # letters of a message of pyarrow
 Place = Callable[[int], int]  # the number, in the file, of a row of a table
 
@@ -57,6 +59,7 @@ class TableReader:
         """The wanted columns among those of the file; at prediction those that a model knows."""
         given, known = self.selection, self.selection.columns
         self.columns = known
+        require_unique(self.path, names)
         if given.n_features is not None:
             raise DataError(
                 f"--n-features {given.n_features} pads rows without names, but {self.path} is a "
@@ -108,7 +111,7 @@ class TableReader:
         column = table.column(name).combine_chunks()
         if self.kind_of(name) == WORD:
             words = np.array(column.to_pylist(), dtype=object)
-            self._require(name, (words != None) & (words != ""), place)  # noqa: E711
+            self._require_words(name, words, place)
             return words.astype(str)
         values = np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
         self._require(name, ~np.isnan(values), place)
@@ -125,6 +128,16 @@ class TableReader:
             self.refuse(
                 name, place(row), "a value is missing", "fill it in, or leave out the row or column"
             )
+
+    def _require_words(self, name: str, words: NDArray[Any], place: Place) -> None:
+        self._require(name, (words != None) & (words != ""), place)  # noqa: E711
+        lengths = np.fromiter(map(len, words), np.int64, len(words))
+        if lengths.max(initial=0) > LONGEST_WORD:
+            row = int(np.argmax(lengths))
+            self.refuse(
+                name, place(row), f"a word may have {LONGEST_WORD:,} letters, not {lengths[row]:,}",
+                "shorten it, or leave the column out with --features",
+            )  # fmt: skip
 
     def _one_hot(self, name: str, words: NDArray[Any], place: Place) -> Any:
         assert self.columns is not None
@@ -152,9 +165,8 @@ class TableReader:
     ) -> None:
         """Add a column of words; what looks like a number counts as one unless it is a name."""
         distinct = values.unique().to_pylist()
-        if "" in distinct or None in distinct:
-            words = np.array(values.to_pylist(), dtype=object)
-            self._require(name, (words != None) & (words != ""), place)  # noqa: E711
+        if not all(distinct) or max(map(len, distinct), default=0) > LONGEST_WORD:
+            self._require_words(name, np.array(values.to_pylist(), dtype=object), place)
         if len(distinct) > MOST_CATEGORIES and name != self.target:
             raise too_many(self.path, name)
         for word in distinct:
@@ -251,7 +263,7 @@ class CsvReader(TableReader, LineReader):
                 f"{self.path} must begin with the names of its columns, but its first line cannot "
                 f"be read ({error}); check quotes and line ends."
             ) from None
-        if len(self.names) == 1:
+        if len(self.names) == 1 and self.selection.columns is None:
             raise DataError(
                 f"{self.path} must have columns separated by "
                 f"{'commas' if self.separator == ',' else 'tabs'}, but its first line has none; "
