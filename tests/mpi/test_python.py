@@ -74,7 +74,7 @@ def test_one_file_is_dealt_as_in_one_process(launched, folder, size):
 
 
 def test_rank_0_tells_how_far_it_is_and_the_bits_stay(launched):
-    first, *others = found_by_all(launched, 3, "watched")
+    first, *others = found_by_all(launched, 2, "watched")
     assert not any(each.pop("lines") for each in others)
     lines = first.pop("lines")
     line = r"\d+ s: [\d,]+( of [\d,]+)? events.*, gap (.+) \(tol 1e-07\)(, about .* left)?"

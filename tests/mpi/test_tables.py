@@ -41,6 +41,7 @@ def test_ranks_have_the_models_of_one_process(n, suffix, algorithm, mpiexec, cap
     assert {**one.meta, "command": ""} == {**ranks.meta, "command": ""}
 
 
+@pytest.mark.soak  # tests/unit/test_tables.py has it on ranks that are threads
 def test_a_wrong_line_ends_the_job_with_one_sentence(home, mpiexec):
     with (home / "people.csv").open("a") as file:
         file.write("young,Oslo,low\n")
