@@ -223,7 +223,7 @@ def _arrow_errors(path: Path) -> Iterator[None]:
     try:
         with read_errors(path):
             yield
-    except _pyarrow().ArrowException as error:
+    except (_pyarrow().ArrowException, UnicodeDecodeError) as error:
         reason = shortened(" ".join(str(error).split()).rstrip("."), LONGEST_REASON)
         raise DataError(f"{path} cannot be read: {reason}; check the file.") from None
 
@@ -442,8 +442,9 @@ class ParquetReader(TableReader):
             about = self.file.metadata
             sizes = [about.row_group(k).num_rows for k in range(about.num_row_groups)]
             self.schema = self.file.schema_arrow
+            names = list(self.schema.names)
         self.first_row = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
-        self.choose(self.schema.names)
+        self.choose(names)
         if not self.first_row[-1]:
             raise DataError(f"{self.path} must hold at least one sample, but has none; check it.")
 
@@ -504,7 +505,9 @@ class ParquetReader(TableReader):
 
     def _read_group(self, group: int, names: list[str]) -> Any:
         with _arrow_errors(self.path):
-            return self.file.read_row_group(group, columns=names, use_threads=False)
+            table = self.file.read_row_group(group, columns=names, use_threads=False)
+            table.validate(full=True)  # of a damaged file: words must be UTF-8
+            return table
 
     def _typed(self, table: Any) -> Any:
         """Columns of the kinds that all rows agree on."""
