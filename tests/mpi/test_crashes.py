@@ -59,6 +59,7 @@ def test_a_run_of_which_a_rank_was_killed_goes_on_to_the_same_bits(runs, name):
         job = run.start(plan.size)
         hit = crash(plan, job, run.kept)
         code, _, err, seconds = job.end()
+        hit = hit and "before --tol" not in err  # else it was at its end already
         if hit:
             break
         shutil.rmtree(run.kept, ignore_errors=True)

@@ -19,7 +19,7 @@ from adfs.data.generators import two_gaussians
 from support.commands import bits_of_model, here, numbers_of, rows_of_trace
 
 N_EVENTS = {
-    "logistic": 1_200_000, "hinge": 4_000_000, "dsba": 5_000, "newton": 20, "lbfgs": 400
+    "logistic": 3_000_000, "hinge": 8_000_000, "dsba": 16_000, "newton": 20, "lbfgs": 400
 }  # fmt: skip
 WIDE = ("newton", "lbfgs")  # methods that would be done with the samples of the others in no time
 N_KEPT = 50  # times that a whole run is kept
