@@ -32,7 +32,7 @@ def data_frame(columns: Mapping[str, Sequence[Any]]) -> Any:
     try:
         import pandas
     except ImportError:
-        raise AdfsError("to_frame() needs pandas; install it with `pip install pandas`.") from None
+        raise AdfsError("This needs pandas; install it with `pip install pandas`.") from None
     return pandas.DataFrame(dict(columns))
 
 

@@ -22,7 +22,7 @@ from adfs.errors import DataError, ParameterError, shortened
 from adfs.losses import LOSSES, Loss, get_loss
 from adfs.problem.finite_sum import Problem
 from adfs.solver import Result
-from adfs.storage import write_whole
+from adfs.storage import csv_bytes, write_whole
 
 Vector = NDArray[np.float64]
 
@@ -218,6 +218,24 @@ class Model:
                 f"{self.loss.name!r}; train with --loss logistic, or predict without --proba."
             )
         return class_probabilities(scores)
+
+    def to_sklearn(self) -> Any:
+        """A fitted pipeline of scikit-learn that predicts the same.
+
+        A model of a table takes a pandas DataFrame with the columns of that table; others take
+        arrays with all features. The pipeline can be stored and served without this package.
+        """
+        from adfs.model_export import fitted_pipeline
+
+        return fitted_pipeline(self)
+
+    def to_csv(self, path: str | os.PathLike[str]) -> None:
+        """Write one line per feature: its name and its coefficient, one column per class."""
+        names = [*self.feature_names, *(["intercept"] if self.intercept else [])]
+        several = self.coef.ndim == 2
+        header = ["feature", *(self.meta["classes"] if several else ["coefficient"])]
+        rows = zip(names, *np.atleast_2d(self.coef).tolist(), strict=True)
+        write_whole(path, csv_bytes([header, *rows]))
 
     def to_bytes(self) -> bytes:
         """Content of the model's file, the same for the same model."""

@@ -59,7 +59,7 @@ def test_verbs_are_completed(tab):
 
 def test_flags_are_completed_and_hidden_ones_are_not(tab):
     assert tab("train", "--max") == {"--max-iter"}
-    assert tab("train", "data.txt", "--sigma", "1", "--co") == {"--config"}
+    assert tab("train", "data.txt", "--sigma", "1", "--con") == {"--config"}
     assert tab("schedule", "timeline", "--chr") == {"--chrome"}
     assert tab("train", "--no-i") == set()
 

@@ -95,6 +95,9 @@ def fits():
         "ridge-without": Fit(functools.partial(ridge, fit_intercept=False), sparse, aims),
         "huber": Fit(functools.partial(adfs.HuberRegressor, delta=2.0), X, aims),
         "svr": Fit(adfs.LinearSVR, X, aims),
+        "scaled": Fit(
+            functools.partial(logistic, standardize=True), sp.csr_array(many), names, heavy(150)
+        ),
         "warm": Fit(functools.partial(logistic, warm_start=True), X, y, again={"C": 1.3}),
         "ridge-csr-warm": Fit(
             functools.partial(ridge, warm_start=True), sparse, aims, again={"alpha": 1.3}

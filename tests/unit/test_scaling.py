@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from sklearn.preprocessing import StandardScaler
 
 from adfs.data.partition import partition
-from adfs.data.scaling import Scaler, apply, measure
+from adfs.data.scaling import Scaler, measure
 from adfs.errors import DataError
 from adfs.graphs.topology import Topology
 from adfs.network import Network
@@ -29,7 +29,7 @@ def test_dense_columns_are_those_of_scikit_learn():
     scaler = measure(network, shards, np.ones(5, bool))
     theirs = StandardScaler().fit(X)
     np.testing.assert_allclose(scaler.scales, theirs.scale_, rtol=1e-9)
-    scaled = np.vstack([shard.X for shard in apply(scaler, shards)])
+    scaled = np.vstack([scaler.scaled(shard.X) for shard in shards])
     constant = theirs.var_ < 1e-20  # they subtract its mean; for us it may be the intercept
     np.testing.assert_allclose(scaled[:, ~constant], theirs.transform(X)[:, ~constant], atol=1e-8)
     np.testing.assert_array_equal(scaled[:, constant], X[:, constant])
@@ -42,7 +42,7 @@ def test_sparse_columns_are_divided_and_full_ones_centered():
     assert scaler.means[:3].all()
     assert scaler.means[4] == 0.0  # a tenth of it is not zero
     np.testing.assert_allclose(scaler.scales[4], X[:, 4].std(), rtol=1e-12)
-    scaled = sp.vstack([shard.X for shard in apply(scaler, shards)]).toarray()
+    scaled = sp.vstack([scaler.scaled(shard.X) for shard in shards]).toarray()
     np.testing.assert_allclose(scaled, (X - scaler.means) / scaler.scales, atol=1e-9)
 
 

@@ -54,6 +54,7 @@ the run
 files and output
   --test FILE: input  a DATA on which to test the model
   --out FILE: output  write the model here (.npz)
+  --coefficients FILE: output  write the coefficients with the names of their features here (.csv)
   --trace FILE: output  write one row per evaluation here (.csv)
 {options.REPORT}
   --checkpoint DIR: folder  save checkpoints in this folder, for --resume

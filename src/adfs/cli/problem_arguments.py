@@ -20,7 +20,7 @@ from adfs.data.files import NODE, is_table, load_rows, load_share, shard_paths
 from adfs.data.matrices import Numbers, Vector
 from adfs.data.partition import Shard
 from adfs.data.reader import Selection
-from adfs.data.scaling import Scaler, apply, measure
+from adfs.data.scaling import Scaler, measure
 from adfs.errors import DataError, GraphError, ParameterError
 from adfs.graphs.topology import Topology
 from adfs.losses import get_loss
@@ -115,7 +115,7 @@ def load_problem(
     shards, scaler = data.shards, None
     if args.standardize:
         scaler = measure(network, shards, _is_number(data.columns, shards[0].X.shape[1]))
-        shards = apply(scaler, shards)
+        shards = [shard._replace(X=scaler.scaled(shard.X)) for shard in shards]
     if args.intercept:
         shards = [shard._replace(X=with_constant(shard.X)) for shard in shards]
     origin = (data.columns, scaler)

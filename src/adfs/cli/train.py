@@ -14,6 +14,7 @@ from adfs.agreement import Alone, attempt
 from adfs.algorithms import registered  # noqa: F401  (fills the registry)
 from adfs.algorithms.base import MethodSetting, get_algorithm, require_schedule
 from adfs.cli import files, output
+from adfs.cli.advice import advise
 from adfs.cli.main import SIGNALS
 from adfs.cli.on_ranks import Finish, check_engine, run_on_engine
 from adfs.cli.predict import judge
@@ -22,7 +23,8 @@ from adfs.data.shards import slice_rows
 from adfs.engine.checkpointer import Checkpoints
 from adfs.engine.execution import Execution, gather_executions
 from adfs.engine.interrupts import Interrupts
-from adfs.engine.progress import run_display
+from adfs.engine.progress import RunBars, RunLines, named, run_display
+from adfs.engine.run_controller import Callback
 from adfs.engine.stopping import Stopping
 from adfs.errors import DataError, ParameterError, shortened
 from adfs.model import Model, Vector, finite, worst
@@ -71,6 +73,7 @@ def _train(
         peers, lambda: Model.load(args.warm_start) if args.warm_start and first else None
     )
     loaded = load_problem(args, world)
+    advise(args, loaded)
     network = loaded.problem.network
     test = attempt(network.peers, lambda: _load_test(args, loaded) if first else None)
     # Rank 0 reads the model; the others need no access to its file.
@@ -169,6 +172,17 @@ def _solve_all(
     args: argparse.Namespace, loaded: Loaded, starts: Vector | None, interrupts: Interrupts
 ) -> list[Result]:
     """One result; with more than two classes one per class, after an interruption at its start."""
+    is_alone = args.engine == "local"  # mpiexec passes stderr on, so it is not a terminal
+    wanted = not args.quiet and loaded.problem.network.rank == 0
+    n_runs = loaded.n_problems if loaded.n_problems > 1 else None
+    with run_display(wanted, n_runs, has_bars=is_alone) as display:
+        return _solve_each(args, loaded, starts, interrupts, display)
+
+
+def _solve_each(
+    args: argparse.Namespace, loaded: Loaded, starts: Vector | None, interrupts: Interrupts,
+    display: RunBars | RunLines | None,
+) -> list[Result]:  # fmt: skip
     results: list[Result] = []
     for number in range(loaded.n_problems):
         limits = Stopping(args.tol, args.max_iter, args.time_limit)
@@ -186,13 +200,20 @@ def _solve_all(
         if results and hasattr(results[-1].parameters, "belongs_to"):
             last = results[-1].parameters
             rule = last if last.belongs_to(problem) else rule
-        results.append(_solve(args, problem, rule, limits, folder, start, interrupts))
+        key = "", args.seed
+        watcher: Callback | None = display
+        if loaded.classes is not None and loaded.n_problems > 1:
+            key = f"class {shortened(str(loaded.classes[number]), 20)}", args.seed
+            watcher = named(display, *key)
+        results.append(_solve(args, problem, rule, limits, folder, start, interrupts, watcher))
+        if display is not None:
+            display.finish(key)
     return results
 
 
 def _solve(
     args: argparse.Namespace, problem: Problem, rule: Any, limits: Stopping, folder: str | None,
-    theta: Vector | None, interrupts: Interrupts,
+    theta: Vector | None, interrupts: Interrupts, watcher: Any,
 ) -> Result:  # fmt: skip
     setting = MethodSetting(
         rule, args.tau, args.clock, Delays(tau=args.tau), args.seed, args.schedule
@@ -203,20 +224,18 @@ def _solve(
         checkpoints = Checkpoints(
             folder, args.checkpoint_every, args.resume, output.note, output.note
         )
-    alone = args.engine == "local"  # mpiexec passes stderr on, so it is not a terminal
-    wanted = not args.quiet and problem.network.rank == 0
-    with run_display(wanted, has_bars=alone) as watcher:
-        options = RunOptions(
-            theta,
-            args.evaluate_every or ("curve" if has_curve else None),
-            (args.leaving.repeat,),
-            checkpoints,
-            args.timeout,
-            keep_spans=args.timeline is not None or (not alone and args.report is not None),
-            gather_thetas=args.out is not None or alone,
-            watcher=watcher,
-        )
-        return solve(problem, args.algorithm, setting, limits, options, interrupts)
+    is_alone = args.engine == "local"
+    options = RunOptions(
+        theta,
+        args.evaluate_every or ("curve" if has_curve else None),
+        (args.leaving.repeat,),
+        checkpoints,
+        args.timeout,
+        keep_spans=args.timeline is not None or (not is_alone and args.report is not None),
+        gather_thetas=args.out is not None or is_alone,
+        watcher=watcher,
+    )
+    return solve(problem, args.algorithm, setting, limits, options, interrupts)
 
 
 def record(
@@ -305,6 +324,7 @@ def _finish(
 
     failures = files.write_each(
         (args.out, model.save),
+        (args.coefficients, model.to_csv),
         (args.trace, lambda path: _save_traces(path, results, model.meta["classes"])),
         (args.timeline, save_timeline),
         (args.report, save_report),
@@ -371,7 +391,8 @@ def _summary(args: argparse.Namespace, facts: Record, gap_text: str) -> str:
         lines.append(("ranks", ranks_line(facts["ranks"])))
     if facts["resumed"] is not None:
         lines.append(("resumed", f"continued from position {facts['resumed']}"))
-    if written := [path for path in (args.out, args.trace, args.report, args.timeline) if path]:
+    paths = (args.out, args.coefficients, args.trace, args.report, args.timeline)
+    if written := [path for path in paths if path]:
         lines.append(("wrote", ", ".join(written)))
     return output.facts(lines)
 

@@ -7,7 +7,7 @@ mean would fill it. A constant column is left as it is. The columns of categorie
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -50,6 +50,18 @@ class Scaler(NamedTuple):
         """The other way round, for a start: coefficients of the features and of the constant."""
         return coef * self.scales, constant + coef @ self.means
 
+    def scaled(self, X: Matrix) -> Matrix:
+        """The rows with scaled features, in float64."""
+        if isinstance(X, np.ndarray):
+            return np.asarray((X - self.means) / self.scales)
+        X = sp.csr_matrix(X.multiply(1.0 / self.scales))
+        if self.centers:
+            columns, n_rows = np.flatnonzero(self.means), X.shape[0]
+            shift = self.means[columns] / self.scales[columns]
+            places = np.tile(columns, n_rows), np.arange(n_rows + 1) * len(columns)
+            X = sp.csr_matrix(X - sp.csr_matrix((np.tile(shift, n_rows), *places), shape=X.shape))
+        return X
+
     @property
     def centers(self) -> bool:
         """Whether anything is subtracted."""
@@ -59,66 +71,61 @@ class Scaler(NamedTuple):
 def measure(network: Network, shards: Sequence[Shard], is_scaled: NDArray[np.bool_]) -> Scaler:
     """Means and standard deviations of the columns over all nodes; called on all ranks.
 
-    ``shards`` are those of this process's nodes, dense or all in CSR, without the constant.
+    ``shards`` are those of this process's nodes, dense or all in CSR, without the constant. A row
+    of weight 2 counts as two rows.
     """
     d = shards[0].X.shape[1]
-    first = np.array([[len(s.y), *_sums(s.X), *_counts(s.X)] for s in shards])
-    total = network.sum_rows(first, 1 + 2 * d)
-    n_samples, means, filled = total[0], total[1 : d + 1] / total[0], total[d + 1 :]
+    weights = [np.ones(len(s.y)) if s.weights is None else s.weights for s in shards]
+    pairs = list(zip((shard.X for shard in shards), weights, strict=True))
+    first = np.array([[len(w), w.sum(), *_sums(X, w), *_filled(X, w)] for X, w in pairs])
+    n_samples, total, *sums = network.sum_rows(first, 2 + 2 * d)
+    means, filled = np.array(sums[:d]) / total, np.array(sums[d:])
     with np.errstate(over="ignore", invalid="ignore"):
-        second = np.array([_squares(shard.X, means) for shard in shards])
-        variances = network.sum_rows(second, d) / n_samples
+        second = np.array([_squares(X, w, means) for X, w in pairs])
+        variances = network.sum_rows(second, d) / total
     if not np.isfinite(variances).all():
         column = int(np.argmin(np.isfinite(variances))) + 1
-        raise DataError(f"Column {column} is too large for --standardize; divide it first.")
+        raise DataError(f"Column {column} is too large to be standardized; divide it first.")
     # As scikit-learn: a spread within rounding is that of a constant column.
     limit = n_samples * ROUNDING * variances + (n_samples * means * ROUNDING) ** 2
     is_scaled = is_scaled & (variances > limit)
     is_dense = isinstance(shards[0].X, np.ndarray)
-    is_centered = is_scaled & (is_dense | (2 * filled >= n_samples))
+    is_centered = is_scaled & (is_dense | (2 * filled >= total))
     scales = np.where(is_scaled, np.sqrt(variances), 1.0)
     return Scaler(np.where(is_centered, means, 0.0), scales)
 
 
-def apply(scaler: Scaler, shards: Iterable[Shard]) -> list[Shard]:
-    """The shards with scaled features, in float64."""
-    return [shard._replace(X=_scaled(scaler, shard.X)) for shard in shards]
-
-
-def _scaled(scaler: Scaler, X: Matrix) -> Matrix:
+def _sums(X: Matrix, weights: Vector) -> Array:
+    """Weighted sum per column."""
     if isinstance(X, np.ndarray):
-        return np.asarray((X - scaler.means) / scaler.scales)
-    X = sp.csr_matrix(X.multiply(1.0 / scaler.scales))
-    if scaler.centers:
-        columns = np.flatnonzero(scaler.means)
-        shift = np.zeros(X.shape[1])
-        shift[columns] = scaler.means[columns] / scaler.scales[columns]
-        rows = np.arange(X.shape[0])
-        filled = sp.csr_matrix(
-            (np.tile(shift[columns], len(rows)), np.tile(columns, len(rows)),
-             np.arange(len(rows) + 1) * len(columns)), shape=X.shape,
-        )  # fmt: skip
-        X = sp.csr_matrix(X - filled)
-    return X
+        return np.asarray(np.einsum("i,ij->j", weights, X))
+    return _binned(X, _of_entries(X, weights) * X.data)
 
 
-def _sums(X: Matrix) -> Array:
-    return np.asarray(X.sum(axis=0, dtype=np.float64)).ravel()
-
-
-def _counts(X: Matrix) -> Array:
-    """Entries per column that are not zero."""
+def _filled(X: Matrix, weights: Vector) -> Array:
+    """Weight of the rows in which a column is not zero."""
     if isinstance(X, np.ndarray):
-        return np.asarray(np.count_nonzero(X, axis=0), dtype=np.float64)
-    return np.bincount(X.indices[X.data != 0.0], minlength=X.shape[1]).astype(np.float64)
+        return np.asarray(np.einsum("i,ij->j", weights, X != 0.0))
+    return _binned(X, _of_entries(X, weights) * (X.data != 0.0))
 
 
-def _squares(X: Matrix, means: Vector) -> Array:
-    """Sum of squared distances from the mean, per column."""
+def _squares(X: Matrix, weights: Vector, means: Vector) -> Array:
+    """Weighted sum of squared distances from the mean, per column."""
     if isinstance(X, np.ndarray):
-        blocks = (X[k : k + ROWS_AT_ONCE] - means for k in range(0, len(X), ROWS_AT_ONCE))
-        return np.asarray(sum((block * block).sum(axis=0) for block in blocks))
+        starts = range(0, len(X), ROWS_AT_ONCE)
+        blocks = ((weights[k : k + ROWS_AT_ONCE], X[k : k + ROWS_AT_ONCE] - means) for k in starts)
+        return np.asarray(sum(np.einsum("i,ij,ij->j", w, away, away) for w, away in blocks))
+    stored = _of_entries(X, weights)
     away = X.data - means[X.indices]
-    stored = np.bincount(X.indices, minlength=X.shape[1])
-    found = np.bincount(X.indices, weights=away * away, minlength=X.shape[1])
-    return np.asarray(found + (X.shape[0] - stored) * means**2)
+    missing = weights.sum() - _binned(X, stored)
+    return np.asarray(_binned(X, stored * away * away) + missing * means**2)
+
+
+def _of_entries(X: sp.csr_matrix, weights: Vector) -> Vector:
+    """The weight of each stored entry's row."""
+    return np.repeat(weights, np.diff(X.indptr))
+
+
+def _binned(X: sp.csr_matrix, values: Vector) -> Array:
+    """Sum per column of one value per stored entry."""
+    return np.asarray(np.bincount(X.indices, values, X.shape[1]), dtype=np.float64)

@@ -113,15 +113,16 @@ def _reason(problem: Problem) -> str:
 
 
 def column_sizes(problem: Problem) -> Vector:
-    """Mean absolute value of each column over the samples of all nodes; called on all ranks."""
+    """Mean absolute value of what is not zero in each column, over all nodes; on all ranks."""
+    d = problem.n_features
 
     def sums(rows: slice) -> Vector:
-        total = np.zeros(problem.n_features)
+        total = np.zeros((2, d))
         for first in range(rows.start, rows.stop, ROWS_AT_ONCE):
-            last = min(rows.stop, first + ROWS_AT_ONCE)
-            block = abs(slice_rows(problem.rows, problem.n_features, first, last))
-            total += np.asarray(block.sum(axis=0)).ravel()
-        return total
+            block = slice_rows(problem.rows, d, first, min(rows.stop, first + ROWS_AT_ONCE))
+            total += [np.asarray(each.sum(axis=0)).ravel() for each in (abs(block), block != 0.0)]
+        return total.ravel()
 
     own = (sums(problem.node_rows(node)) for node in problem.nodes.tolist())
-    return problem.network.sum_rows(own, problem.n_features) / problem.n_samples
+    sizes, counts = problem.network.sum_rows(own, 2 * d).reshape(2, d)
+    return sizes / np.maximum(counts, 1.0)

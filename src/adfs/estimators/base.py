@@ -18,7 +18,16 @@ from adfs.checks import finite, flag, positive, whole
 from adfs.data.matrices import checked_csr
 from adfs.engine.stopping import Stopping
 from adfs.errors import DataError, ParameterError
-from adfs.estimators.fitting import FitOptions, FitTask, Matrix, Objective, Target, Vector, train
+from adfs.estimators.fitting import (
+    FitOptions,
+    FitTask,
+    Matrix,
+    Objective,
+    Target,
+    Vector,
+    standardized,
+    train,
+)  # fmt: skip
 from adfs.estimators.node_layout import as_one_array, fit_group, lay_out, on_all
 from adfs.model import linear_scores
 from adfs.solver import Result
@@ -39,6 +48,7 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]
     tol: float = 1e-6
     max_iter: int | None = None
     fit_intercept: bool = True
+    standardize: bool = False
     warm_start: bool = False
     random_state: Any = 0
     verbose: int = 0
@@ -89,7 +99,8 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]
         rows = as_one_array(rows, getattr(self, "feature_names_in_", None), ranks)
         weights = objective.factor * sample_weights(sample_weight, len(targets), ranks)
         layout = lay_out(len(targets), self.n_nodes, self.graph, groups, options.seed, ranks)
-        return FitTask(rows, targets, weights, objective, options, layout)
+        task = FitTask(rows, targets, weights, objective, options, layout)
+        return standardized(task) if self.standardize else task
 
     def _settings(self, ranks: Peers) -> tuple[FitOptions, Objective]:
         """The checked parameters; all ranks use rank 0's seed, and only rank 0 prints."""
@@ -111,6 +122,7 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]
         hint = "try 5, the time of one message in proximal steps"
         tau = finite("tau", self.tau, least=0, hint=hint)
         flag("fit_intercept", self.fit_intercept)
+        flag("standardize", self.standardize)
         flag("warm_start", self.warm_start)
         verbose = int(self.verbose) if isinstance(self.verbose, np.bool_ | bool) else self.verbose
         prints = whole("verbose", verbose, hint="0 prints nothing, 1 a line per evaluation") > 0
@@ -128,9 +140,17 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]
                 f"data needs {(n_models, task.rows.shape[1])}: other features or classes. Set "
                 "warm_start=False."
             )
+        if task.scaler is not None:
+            return task.scaler.from_units(coefs, intercepts)
         return coefs, intercepts
 
-    def _keep_models(self, coefs: Matrix, intercepts: Vector, single: bool = False) -> None:
+    def _keep_models(
+        self, task: FitTask, coefs: Matrix, intercepts: Vector, single: bool = False
+    ) -> None:
+        """Keep coefficients and intercepts in the units of the columns."""
+        if task.scaler is not None:
+            found = task.scaler.to_units(np.column_stack([coefs, intercepts]), has_constant=True)
+            coefs, intercepts = found[:, :-1], found[:, -1]
         self.coef_: Any = coefs[0] if single else coefs
         self.intercept_: Any = float(intercepts[0]) if single else intercepts
 

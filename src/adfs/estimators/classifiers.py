@@ -60,7 +60,7 @@ class LinearClassifier(ClassifierMixin, ColumnEstimator):  # type: ignore[misc]
         targets = list(zip(labels, self._weights(classes, task), strict=True))
         coefs, intercepts, results = self._train_with_column(task, targets)
         self.classes_ = classes
-        self._keep_models(coefs, intercepts)
+        self._keep_models(task, coefs, intercepts)
         return results, classes.tolist()
 
     def _check_classes(self, classes: NDArray[Any]) -> None:
@@ -146,6 +146,9 @@ class LogisticRegression(LinearClassifier):
     fit_intercept : bool
     intercept_scaling : float
         Height of the constant column; the larger, the less the intercept is regularised.
+    standardize : bool
+        Whether columns are standardised first; `coef_` is in the units of ``X`` either way. Columns
+        of a sparse matrix that are zero in most rows are divided only.
     warm_start : bool
         Whether a fit starts from the coefficients of the last one.
     random_state : int, RandomState or None
@@ -209,8 +212,8 @@ class LinearSVC(LinearClassifier):
         Inverse of the total regularisation, whatever the number of nodes.
     loss : {"squared_hinge", "hinge"}
     class_weight : dict, "balanced" or None
-    n_nodes, graph, tau, algorithm, tol, max_iter, fit_intercept, intercept_scaling, warm_start, \
-random_state, verbose, engine
+    n_nodes, graph, tau, algorithm, tol, max_iter, fit_intercept, intercept_scaling, standardize, \
+warm_start, random_state, verbose, engine
         As in `LogisticRegression`. The gap of ``hinge`` falls to about 1e-14 and no further: there
         rounding enters it at first order.
 

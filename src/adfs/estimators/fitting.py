@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from adfs.agreement import require_same
 from adfs.algorithms.base import MethodSetting
+from adfs.data.scaling import Scaler, measure
 from adfs.engine.evaluation import Evaluator, evaluation_steps
 from adfs.engine.interrupts import Interrupts
 from adfs.engine.run_controller import Callback, Progress
@@ -55,6 +56,15 @@ class FitTask(NamedTuple):
     objective: Objective
     options: FitOptions
     layout: RowLayout
+    scaler: Scaler | None = None
+
+
+def standardized(task: FitTask) -> FitTask:
+    """The task with standardised columns; all ranks call it together."""
+    shards = task.layout.shards(task.rows, task.y, task.weights)
+    is_scaled = np.ones(task.rows.shape[1], dtype=bool)
+    scaler = measure(task.layout.network(), shards, is_scaled)
+    return task._replace(rows=scaler.scaled(task.rows), scaler=scaler)
 
 
 def train(

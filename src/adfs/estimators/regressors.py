@@ -50,7 +50,7 @@ class ColumnRegressor(RegressorMixin, ColumnEstimator):  # type: ignore[misc]
     def _train(self, task: FitTask) -> tuple[list[Result], Sequence[Any]]:
         targets = [(task.y / task.objective.unit, task.weights)]
         coefs, intercepts, results = self._train_with_column(task, targets)
-        self._keep_models(coefs, intercepts, single=True)
+        self._keep_models(task, coefs, intercepts, single=True)
         return results, ["y"]
 
 
@@ -72,8 +72,8 @@ class HuberRegressor(ColumnRegressor):
         Residual, in units of y, from which on the loss grows linearly.
     alpha : float
         Total regularisation, whatever the number of nodes.
-    n_nodes, graph, tau, algorithm, tol, max_iter, fit_intercept, intercept_scaling, warm_start, \
-random_state, verbose, engine
+    n_nodes, graph, tau, algorithm, tol, max_iter, fit_intercept, intercept_scaling, standardize, \
+warm_start, random_state, verbose, engine
         As in `LogisticRegression`.
 
     Attributes
@@ -119,8 +119,8 @@ class LinearSVR(ColumnRegressor):
         Inverse of the total regularisation, whatever the number of nodes.
     loss : {"epsilon_insensitive", "squared_epsilon_insensitive"}
         The first one is not smooth and is trained by NS-ADFS.
-    n_nodes, graph, tau, algorithm, tol, max_iter, fit_intercept, intercept_scaling, warm_start, \
-random_state, verbose, engine
+    n_nodes, graph, tau, algorithm, tol, max_iter, fit_intercept, intercept_scaling, standardize, \
+warm_start, random_state, verbose, engine
         As in `LogisticRegression`. The gap of the first loss falls to about 1e-14 and no further:
         there rounding enters it at first order.
 
@@ -163,7 +163,8 @@ class Ridge(RegressorMixin, LinearEstimator):  # type: ignore[misc]
     ----------
     alpha : float
         Total regularisation, whatever the number of nodes.
-    n_nodes, graph, tau, algorithm, tol, max_iter, warm_start, random_state, verbose, engine
+    n_nodes, graph, tau, algorithm, tol, max_iter, standardize, warm_start, random_state, \
+verbose, engine
         As in `LogisticRegression`.
     fit_intercept : bool
 
@@ -210,7 +211,7 @@ class Ridge(RegressorMixin, LinearEstimator):  # type: ignore[misc]
         intercepts = np.zeros(len(coefs))
         if self.fit_intercept:
             intercepts = _mean_residuals(task, columns, coefs)
-        self._keep_models(coefs, intercepts, single=task.y.ndim == 1)
+        self._keep_models(task, coefs, intercepts, single=task.y.ndim == 1)
         return results, [f"target {k}" for k in range(len(results))]
 
     def _fit_centred(self, task: FitTask, columns: Matrix) -> list[Result]:
