@@ -12,7 +12,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 PACKAGES = ("adfs", "numba", "numpy", "scipy", "scikit-learn", "cyanure", "snapml", "mpi4py",
-            "mpich", "dask-ml", "distributed")  # fmt: skip
+            "mpich", "dask-ml", "distributed", "pyarrow", "pandas", "polars")  # fmt: skip
 ONE_THREAD = dict.fromkeys(
     ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1"
 )

@@ -20,6 +20,7 @@ import schedules
 import single_node
 import sparse_scaling
 import startup
+import tables
 import throughput
 import tuned
 import user_wait
@@ -40,6 +41,7 @@ BENCHMARKS = {
         7, ("covtype",), ("newton", "lbfgs")
     ),
     "what a user waits, beside other tools": user_wait.main,
+    "reading a large table, beside pandas and polars": tables.main,
     "start-up": startup.main,
     "tuned against paper": tuned.main,
     "rates over the scale c": rates.main,

@@ -5,6 +5,9 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
+from sklearn.datasets import load_digits
+from sklearn.linear_model import LogisticRegression
+from sklearn.multiclass import OneVsRestClassifier
 
 from adfs.cli.main import main
 from adfs.model import Model
@@ -48,3 +51,18 @@ def test_a_wrong_line_ends_the_job_with_one_sentence(home, mpiexec):
     done = mpiexec.run(2, "-m", "adfs", "train", "people.csv", *OPTIONS, "--engine", "mpi")
     assert done.returncode == 2
     assert done.stderr.count("people.csv, line 202, column 'age'") == 1
+
+
+def test_ten_digits_on_ranks_are_those_of_scikit_learn(mpiexec):
+    X, y = load_digits(return_X_y=True)
+    X = X[:600] / 16.0
+    np.savez("digits.npz", X=X, y=y[:600])
+    arguments = ("digits.npz", "--tol", "1e-17", "--algorithm", "newton", "--out", "ten.npz")
+    done = mpiexec.run(2, "-m", "adfs", "train", *arguments, "--engine", "mpi")
+    assert done.returncode == 0, done.stderr
+    model = Model.load("ten.npz")
+    exact = LogisticRegression(fit_intercept=False, solver="newton-cholesky", tol=1e-12)
+    theirs = OneVsRestClassifier(exact).fit(X, y[:600])
+    coef = np.vstack([each.coef_ for each in theirs.estimators_])
+    np.testing.assert_allclose(model.coef, coef, atol=1e-6)
+    np.testing.assert_allclose(model.predict_proba(X), theirs.predict_proba(X), atol=1e-6)

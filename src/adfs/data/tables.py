@@ -32,7 +32,7 @@ from adfs.data.columns import (
     too_many,
 )
 from adfs.data.matrices import Matrix, Numbers
-from adfs.data.reader import Piece, Selection, dense_if_full, is_full, read_errors
+from adfs.data.reader import Piece, Selection, is_full, read_errors
 from adfs.data.text_lines import MAGIC, Block, LineReader, line_numbers, open_text
 from adfs.errors import DataError, shortened
 
@@ -43,6 +43,7 @@ PARQUET_MAGIC = b"PAR1"
 LONGEST_WORD = 1000  # letters of a category or a label
 LONGEST_REASON = 120  # letters of a message of pyarrow
 Place = Callable[[int], int]  # the number, in the file, of a row of a table
+Feature = tuple[NDArray[Any], int | None]  # numbers and None, or of how many categories which
 
 
 class TableReader:
@@ -98,21 +99,22 @@ class TableReader:
 
     def encode(self, table: Any, place: Place) -> Block:
         """The rows of a table whose columns have the right types."""
-        y = None if self.target is None else self._values(table, self.target, place)
-        arrays: list[Any] = []
-        for name in self.features:
-            values = self._values(table, name, place)
-            is_word = self.kind_of(name) == WORD
-            arrays.append(self._one_hot(name, values, place) if is_word else values)
-        return _beside(arrays), y
+        y = None
+        if self.target is not None:
+            y, words = self._values(table, self.target, place)
+            y = y if words is None else words[y]
+        return self._beside([self._feature(table, name, place) for name in self.features]), y
 
-    def _values(self, table: Any, name: str, place: Place) -> NDArray[Any]:
-        """One column as an array without missing values."""
+    def _values(
+        self, table: Any, name: str, place: Place
+    ) -> tuple[NDArray[Any], NDArray[Any] | None]:
+        """A column without missing values: numbers and None, or numbers of words and the words."""
         column = table.column(name).combine_chunks()
         if self.kind_of(name) == WORD:
-            words = np.array(column.to_pylist(), dtype=object)
-            self._require_words(name, words, place)
-            return words.astype(str)
+            encoded = column.dictionary_encode()
+            words = encoded.dictionary.to_pylist()
+            self._require_words(name, column, words, place)
+            return np.asarray(encoded.indices), np.array(words, dtype=str)
         values = np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
         self._require(name, ~np.isnan(values), place)
         if not np.isfinite(values).all():
@@ -120,7 +122,7 @@ class TableReader:
             self.refuse(
                 name, place(row), f"a value must be finite, not {values[row]}", "correct it"
             )
-        return values
+        return values, None
 
     def _require(self, name: str, present: NDArray[np.bool_], place: Place) -> None:
         if not present.all():
@@ -129,30 +131,61 @@ class TableReader:
                 name, place(row), "a value is missing", "fill it in, or leave out the row or column"
             )
 
-    def _require_words(self, name: str, words: NDArray[Any], place: Place) -> None:
-        self._require(name, (words != None) & (words != ""), place)  # noqa: E711
-        lengths = np.fromiter(map(len, words), np.int64, len(words))
-        if lengths.max(initial=0) > LONGEST_WORD:
-            row = int(np.argmax(lengths))
+    def _require_words(self, name: str, column: Any, distinct: list[Any], place: Place) -> None:
+        """Refuse missing and very long words of a column with these ``distinct`` words."""
+        if column.null_count or not all(distinct):
+            words = column.to_pylist()
+            self._require(name, np.fromiter(map(bool, words), bool, len(words)), place)
+        longest = max(distinct, key=len, default="")
+        if len(longest) > LONGEST_WORD:
+            row, length = column.index(longest).as_py(), len(longest)
             self.refuse(
-                name, place(row), f"a word may have {LONGEST_WORD:,} letters, not {lengths[row]:,}",
+                name, place(row), f"a word may have {LONGEST_WORD:,} letters, not {length:,}",
                 "shorten it, or leave the column out with --features",
             )  # fmt: skip
 
-    def _one_hot(self, name: str, words: NDArray[Any], place: Place) -> Any:
+    def _feature(self, table: Any, name: str, place: Place) -> Feature:
+        """One column as a feature of numbers, or as the numbers of the categories."""
+        values, words = self._values(table, name, place)
+        if words is None:
+            return values, None
         assert self.columns is not None
         categories = np.array(self.columns.categories[name])
         codes = np.searchsorted(categories, words)
         known = categories[np.minimum(codes, len(categories) - 1)] == words
         if not known.all():
-            row = int(np.argmin(known))
+            row = int(np.argmin(known[values]))
             self.refuse(
                 name, place(row),
-                f"{shortened(str(words[row]), 30)!r} is a category that the training data had not",
-                "correct it, leave out the row, or train again",
+                f"{shortened(str(words[values[row]]), 30)!r} is a category that the training data "
+                "had not", "correct it, leave out the row, or train again",
             )  # fmt: skip
-        ones, rows = np.ones(len(words)), np.arange(len(words) + 1)
-        return sp.csr_matrix((ones, codes, rows), shape=(len(words), len(categories)))
+        return codes[values], len(categories)
+
+    @staticmethod
+    def _beside(features: list[Feature]) -> Matrix:
+        """Features side by side; dense if at least half is not zero."""
+        n_rows, width = len(features[0][0]), sum(size or 1 for _, size in features)
+        n_filled = sum(n_rows if size else int(np.count_nonzero(v)) for v, size in features)
+        rows = np.arange(n_rows + 1)
+        if not is_full(n_filled, n_rows, width):
+            return sp.hstack(
+                [
+                    sp.csr_matrix(values[:, None])
+                    if size is None
+                    else sp.csr_matrix((np.ones(n_rows), values, rows), shape=(n_rows, size))
+                    for values, size in features
+                ],
+                format="csr",
+            )
+        X, first = np.zeros((n_rows, width)), 0
+        for values, size in features:
+            if size is None:
+                X[:, first] = values
+            else:
+                X[rows[:-1], first + values] = 1.0
+            first += size or 1
+        return X
 
     def refuse(self, name: str, place: int, rule: str, way_out: str) -> NoReturn:
         """Raise the error about one value."""
@@ -165,8 +198,7 @@ class TableReader:
     ) -> None:
         """Add a column of words; what looks like a number counts as one unless it is a name."""
         distinct = values.unique().to_pylist()
-        if not all(distinct) or max(map(len, distinct), default=0) > LONGEST_WORD:
-            self._require_words(name, np.array(values.to_pylist(), dtype=object), place)
+        self._require_words(name, values, distinct, place)
         if len(distinct) > MOST_CATEGORIES and name != self.target:
             raise too_many(self.path, name)
         for word in distinct:
@@ -174,17 +206,6 @@ class TableReader:
             if kind not in survey.found:
                 survey.add(kind, place(values.index(word).as_py()), word)
         survey.words.update(distinct)
-
-
-def _beside(arrays: list[Any]) -> Matrix:
-    """Columns and blocks of columns side by side; dense if at least half is not zero."""
-    if all(isinstance(each, np.ndarray) for each in arrays):
-        X = np.column_stack(arrays)
-        return X if is_full(int(np.count_nonzero(X)), *X.shape) else sp.csr_matrix(X)
-    parts = [
-        sp.csr_matrix(each[:, None]) if isinstance(each, np.ndarray) else each for each in arrays
-    ]
-    return dense_if_full(sp.hstack(parts, format="csr"))
 
 
 def _is_number(word: str) -> bool:
@@ -297,7 +318,8 @@ class CsvReader(TableReader, LineReader):
         if not types.is_string(values.type):
             self._require(name, ~np.asarray(values.is_null()), place)
         if types.is_integer(values.type) or types.is_floating(values.type):
-            survey.add(NUMBER, place(0), str(values[0]))
+            if NUMBER not in survey.found:  # places ascend, and finding one takes long
+                survey.add(NUMBER, place(0), str(values[0]))
         elif types.is_temporal(values.type):
             self.refuse(
                 name, place(0), f"{values[0]} is a date or a time, which no model takes",
