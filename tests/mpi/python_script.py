@@ -24,6 +24,7 @@ from support.python_runs import (
     N_NODES,
     bits_of,
     files_of,
+    path_bits,
     shards,
     solve,
     start_again,
@@ -127,6 +128,11 @@ def stopped_early_and_again():
 def started_from_results():
     """Results of another sigma: every rank has the duals of its own rows."""
     return {loss: bits_of(start_again(problem_of(own_shards(), loss=loss)), RANK) for loss in KINKS}
+
+
+@case
+def paths():
+    return {loss: path_bits(problem_of(own_shards(), loss=loss)) for loss in KINKS}
 
 
 @case

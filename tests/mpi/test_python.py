@@ -13,6 +13,7 @@ from support.python_runs import (
     METHODS,
     bits_of,
     files_of,
+    path_bits,
     shards,
     solve,
     start_again,
@@ -109,6 +110,13 @@ def test_a_start_from_a_result_has_the_bits_of_one_process(launched, loss):
     found = found_by_all(launched, 2, "started_from_results")
     problem = adfs.Problem(shards(), loss, sigma=0.1, topology=topology())
     require_bits([each[loss] for each in found], bits_of(start_again(problem)))
+
+
+@pytest.mark.parametrize("loss", KINKS)
+def test_a_path_has_the_bits_of_one_process_on_every_rank(launched, loss):
+    problem = adfs.Problem(shards(), loss, sigma=0.1, topology=topology())
+    for found in found_by_all(launched, 2, "paths"):
+        assert found[loss] == path_bits(problem)
 
 
 SENTENCES = {

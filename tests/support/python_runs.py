@@ -53,6 +53,13 @@ def start_again(problem):
     return adfs.solve(problem.with_sigma(0.08), tol=1e-4, warm_start=first)
 
 
+def path_bits(problem):
+    """What a path with folds finds."""
+    path = adfs.regularization_path(problem, [0.1, 1.0, 10.0], tol=1e-4, cv=3)
+    numbers = [path.coef, path.scores(), path.mean("accuracy")]
+    return [repr(path), json.dumps(path.table()), *map(digest, numbers)]
+
+
 def bits_of(result, rank=0):
     """What must be the same, but for seconds; models of all nodes are on rank 0."""
     columns = result.trace.to_dict()

@@ -91,8 +91,8 @@ def train(
         parameters = result.parameters
         # An estimator is pickled and kept for long: the text of its parameters does not keep the
         # rows alive, as the parameters would, and duals are as many as the rows.
-        kept = {"parameters": str(parameters), "execution": None, "duals": None}
-        results.append(dataclasses.replace(result, **kept))
+        bare = dataclasses.replace(result, execution=None, duals=None)
+        results.append(dataclasses.replace(bare, parameters=str(parameters)))
         if result.status == "interrupted":
             stopped = dataclasses.replace(options.stopping, max_iter=0)
             options = options._replace(stopping=stopped)
