@@ -308,7 +308,7 @@ def deal_folds(problem: Problem, labels: NDArray[Any], cv: int, seed: int) -> ND
     if not network.sum_rows(counts, cv).all():
         raise ParameterError(
             f"cv={cv} folds of {problem.n_samples} rows on {problem.n_nodes} nodes leave a fold "
-            "without rows; lower cv."
+            "without rows; lower it."
         )
     return found
 

@@ -163,7 +163,7 @@ def test_a_number_of_values_is_a_geometric_grid():
      ({"Cs": []}, "at least one value"),
      ({"Cs": [1.0, -1.0]}, "C=-1 must be a finite number > 0"),
      ({"cv": 1}, "cv=1 must be a whole number >= 2"),
-     ({"cv": 61}, "leave a fold without rows; lower cv"),
+     ({"cv": 61}, "leave a fold without rows; lower it"),
      ({"parameters": "mystery"}, "mystery"),
      ({"tol": -1.0}, "tol=-1")],
 )  # fmt: skip

@@ -11,13 +11,17 @@ from typing import Any
 import numpy as np
 
 from adfs.agreement import Alone, attempt
-from adfs.algorithms import registered  # noqa: F401  (fills the registry)
-from adfs.algorithms.base import MethodSetting, get_algorithm, require_schedule
 from adfs.cli import files, output
 from adfs.cli.main import SIGNALS
 from adfs.cli.on_ranks import Finish, check_engine, run_on_engine
 from adfs.cli.predict import judge
-from adfs.cli.problem_arguments import Loaded, load_all, load_problem, shell_command
+from adfs.cli.problem_arguments import (
+    Loaded,
+    load_all,
+    load_problem,
+    read_setting,
+    shell_command,
+)
 from adfs.engine.checkpointer import Checkpoints
 from adfs.engine.execution import Execution, gather_executions
 from adfs.engine.interrupts import Interrupts
@@ -28,7 +32,6 @@ from adfs.model import Model, Vector, finite, worst
 from adfs.mpi.communicator import Communicator
 from adfs.problem.finite_sum import Problem
 from adfs.quality import Quality, phrase, quality_of_rows, texts_of
-from adfs.schedule.delays import Delays
 from adfs.solver import Result, RunOptions
 from adfs.solver import run as solve
 from adfs.storage import csv_bytes, write_whole
@@ -94,11 +97,8 @@ def _train(
 
 def _check(args: argparse.Namespace) -> None:
     """Everything that can be refused before a sample is read."""
-    if args.algorithm != "auto":
-        get_algorithm(args.algorithm)
-        require_schedule(args.algorithm, args.schedule)
+    read_setting(args)
     Stopping(args.tol, args.max_iter, args.time_limit)
-    Delays(tau=args.tau)
     check_engine(args)
     if args.timeline is not None and args.engine != "mpi":
         raise ParameterError(
@@ -191,9 +191,7 @@ def _solve(
     args: argparse.Namespace, problem: Problem, rule: Any, limits: Stopping, folder: str | None,
     theta: Vector | None, interrupts: Interrupts,
 ) -> Result:  # fmt: skip
-    setting = MethodSetting(
-        rule, args.tau, args.clock, Delays(tau=args.tau), args.seed, args.schedule
-    )
+    setting = read_setting(args, rule)
     has_curve = args.trace is not None or args.report is not None
     checkpoints = None
     if folder is not None:
