@@ -23,6 +23,8 @@ _HOMES = {
     "Delays": "adfs.schedule.delays",
     "solve": "adfs.solver",
     "Result": "adfs.solver",
+    "regularization_path": "adfs.path",
+    "RegularizationPath": "adfs.path",
     "compare": "adfs.study.compare",
     "Comparison": "adfs.study.comparison",
     "Model": "adfs.model",

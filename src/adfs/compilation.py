@@ -107,6 +107,8 @@ def _run_all(problem: Problem) -> None:
         # Not every algorithm has this loss, this schedule, or runs on ranks.
         with contextlib.suppress(ParameterError):
             solve(problem, name, max_iter=EVENTS, schedule=schedule, progress=False, signals=())
+    first = solve(problem, max_iter=EVENTS, progress=False, signals=())
+    solve(problem, max_iter=EVENTS, warm_start=first, progress=False, signals=())
 
 
 def _run_others() -> None:

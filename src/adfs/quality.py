@@ -13,8 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from adfs.model import Model, class_probabilities
+from adfs.data.shards import slice_rows
+from adfs.model import ROWS_AT_ONCE, Model, class_probabilities
 from adfs.network import Network
+from adfs.problem.finite_sum import Problem
+from adfs.solver import Result
+from adfs.threads import one_blas_thread
 
 MOST_SCORES = 10_000_000
 MOST_CLASSES = 100  # of a confusion matrix
@@ -31,8 +35,44 @@ TITLES = {
 }
 
 
+def quality_of_rows(
+    model: Model,
+    problem: Problem,
+    results: Sequence[Result],
+    labels: NDArray[Any],
+    chosen: NDArray[np.bool_] | None = None,
+) -> Quality:
+    """How well results, one or one per class, fit the rows of all nodes; called on all ranks.
+
+    ``labels`` are those of the rows here, as the data had them. Of ``chosen`` rows there is no AUC.
+    """
+    theta = results[0].theta if len(results) == 1 else np.stack([each.theta for each in results])
+    parts = [problem.node_rows(node) for node in problem.nodes.tolist()]
+    with one_blas_thread():  # the same bits, however many cores a process may use
+        scores = [_scores_on(problem, theta.T, part) for part in parts]
+    own = [labels[part] for part in parts]
+    if chosen is not None:
+        scores = [each[chosen[part]] for each, part in zip(scores, parts, strict=True)]
+        own = [each[chosen[part]] for each, part in zip(own, parts, strict=True)]
+    return quality(model, problem.network, scores, own, has_auc=chosen is None)
+
+
+def _scores_on(problem: Problem, theta: Array, part: slice) -> Array:
+    """Scores of the rows of one node."""
+    scores = np.empty((part.stop - part.start, *theta.shape[1:]))
+    for first in range(part.start, part.stop, ROWS_AT_ONCE):
+        last = min(part.stop, first + ROWS_AT_ONCE)
+        rows = slice_rows(problem.rows, problem.n_features, first, last)
+        scores[first - part.start : last - part.start] = rows @ theta
+    return scores
+
+
 def quality(
-    model: Model, network: Network, scores: Sequence[Array], labels: Sequence[NDArray[Any]]
+    model: Model,
+    network: Network,
+    scores: Sequence[Array],
+    labels: Sequence[NDArray[Any]],
+    has_auc: bool = True,
 ) -> Quality:
     """Measures of predictions, with one array of scores and of labels per node of this process.
 
@@ -42,7 +82,7 @@ def quality(
         return _of_values(network, scores, labels)
     found = _of_classes(model, network, scores, labels)
     n_samples = int(found.pop("n_samples"))
-    if len(model.meta["classes"]) == 2 and n_samples <= MOST_SCORES:
+    if has_auc and len(model.meta["classes"]) == 2 and n_samples <= MOST_SCORES:
         own = [np.concatenate(scores), np.concatenate(labels) == model.classes[1]]
         all_scores, are_second = zip(*network.gather(own), strict=True)
         found["auc"] = area_under_curve(np.concatenate(all_scores), np.concatenate(are_second))

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from adfs.agreement import agree, attempt, require_same
 from adfs.algorithms import registered  # noqa: F401  (fills the registry)
-from adfs.algorithms.base import Method, MethodSetting, get_algorithm
+from adfs.algorithms.base import Method, MethodSetting, WarmStart, get_algorithm
 from adfs.checks import whole
 from adfs.display import html_table
 from adfs.engine.checkpointer import Checkpoints, open_checkpoints
@@ -20,14 +20,14 @@ from adfs.engine.evaluation import Evaluator, evaluation_steps
 from adfs.engine.execution import Execution, account
 from adfs.engine.forecast import forecast, warn_if_long
 from adfs.engine.interrupts import Interrupts
-from adfs.engine.loop import Loop
+from adfs.engine.loop import Loop, Outcome
 from adfs.engine.progress import run_display
 from adfs.engine.run_controller import Callback, EvaluationPolicy, RunController, choose_policy
 from adfs.engine.steppers import DIFFERENT_BITS, make_stepper
 from adfs.engine.stopping import Stopping
 from adfs.engine.trace import Trace
-from adfs.errors import ParameterError
-from adfs.problem.certificate import certified_text, load_kernels, relative
+from adfs.errors import DataError, ParameterError
+from adfs.problem.certificate import certified_text, dual_point, load_kernels, relative
 from adfs.problem.finite_sum import Problem
 from adfs.schedule.delays import Delays
 from adfs.theory.non_smooth_parameters import NonSmoothParameters
@@ -46,8 +46,12 @@ class Result:
     ``tau`` and ``clock`` are its time model, ``schedule`` is the form in which events were drawn.
     ``resumed`` is the position of the checkpoint from which it continued, if it did.
 
+    ``duals`` has one number per row of the problem: the dual point of the certificate, or that of
+    ``theta`` for algorithms without duals. ``solve(..., warm_start=result)`` starts from it.
+
     With ``engine="mpi"`` the result is the same on every rank, but for ``thetas``: all nodes' on
-    rank 0, a rank's own elsewhere. ``execution`` says where this rank's seconds went.
+    rank 0, a rank's own elsewhere; and ``duals``, those of a rank's own rows. ``execution`` says
+    where this rank's seconds went.
     """
 
     theta: NDArray[np.float64]
@@ -71,6 +75,7 @@ class Result:
     theorem: str = ""
     execution: Execution | None = None
     objective_at_zero: float = math.nan
+    duals: NDArray[np.float64] | None = None
 
     @property
     def relative_gap(self) -> float:
@@ -141,7 +146,7 @@ def solve(
     seed: int = 0,
     callback: Callback | None = None,
     delays: Delays | None = None,
-    warm_start: ArrayLike | None = None,
+    warm_start: "ArrayLike | Result | None" = None,
     evaluate_every: int | Literal["curve"] | None = None,
     clock_limit: float | None = None,
     progress: bool | None = None,
@@ -177,8 +182,10 @@ def solve(
         The same seed gives the same bits.
     callback : callable, optional
         Called with a `Progress` after each evaluation.
-    warm_start : array of shape (d,), optional
-        A model to start from.
+    warm_start : array of shape (d,) or Result, optional
+        A model to start from; or the result of a problem with the same rows, whose labels, weights
+        and ``sigma`` may differ. ``adfs`` and ``ns-adfs`` then start from its ``duals``, which a
+        model alone does not determine where the loss has a kink.
     evaluate_every : int or "curve", optional
         Events between evaluations, each of which costs a large part of a pass; by default as few
         evaluations as stopping needs. ``curve`` adds some ten that are only recorded: the model
@@ -235,7 +242,7 @@ class RunOptions(NamedTuple):
     called several times per second, on the ranks that have one.
     """
 
-    warm_start: ArrayLike | None = None
+    warm_start: ArrayLike | Result | None = None
     evaluate_every: int | str | Callable[[Method], EvaluationPolicy] | None = None
     callbacks: tuple[Callback, ...] = ()
     checkpoints: Checkpoints | None = None
@@ -286,7 +293,8 @@ def run(
         peers.timeout = options.timeout
         network.waited, network.bytes_sent = 0.0, 0
         setup_time = time.perf_counter() - started
-        status, reading = loop.run()
+        status, outcome = loop.run()
+    reading = outcome.reading
     signal_number = interrupts.received if network.is_whole else loop.heartbeat.signal or None
     return Result(
         theta=reading.theta,
@@ -310,7 +318,15 @@ def run(
         theorem=method.theorem,
         execution=account(network, loop.spans, stepper.carrier),
         objective_at_zero=reading.objective_at_zero,
+        duals=_duals_of(problem, outcome),
     )
+
+
+def _duals_of(problem: Problem, outcome: Outcome) -> NDArray[np.float64]:
+    """One number per row here: those of the certificate, or those that belong to the model."""
+    if outcome.duals is None:
+        return dual_point(problem, outcome.reading.theta).duals
+    return np.concatenate([outcome.duals[node] for node in problem.nodes.tolist()])
 
 
 def _shared_by_ranks(
@@ -318,6 +334,7 @@ def _shared_by_ranks(
 ) -> dict[str, Any]:
     """What shapes a run or its messages, by the names of the arguments of `solve`."""
     rule, warm, kept = setting.rule, options.warm_start, options.checkpoints
+    model = warm.theta if isinstance(warm, Result) else warm
     values = {"algorithm": name, **setting._asdict(), **vars(stopping), **options._asdict()}
     for each in ("rule", "delays", "callbacks", "evaluate", "watcher"):
         del values[each]
@@ -327,24 +344,36 @@ def _shared_by_ranks(
         "checkpoints": "None" if kept is None else "given",
         "checkpoints.every": kept and kept.every,
         "checkpoints.resume": kept and kept.resume,
-        "warm_start": None if warm is None else np.asarray(warm, np.float64),
+        "warm_start": None if warm is None else np.asarray(model, np.float64),
+        "warm_start.duals": "None" if getattr(warm, "duals", None) is None else "given",
     }
 
 
 def _prepare(
     problem: Problem, name: str, setting: MethodSetting, options: RunOptions
-) -> tuple[NDArray[np.float64] | None, Method]:
-    """The model to start from and the method, the same on all ranks."""
+) -> tuple[WarmStart | None, Method]:
+    """Where to start from and the method, the same on all ranks."""
     peers, warm, every = problem.network.peers, options.warm_start, options.evaluate_every
     if every not in (None, "curve") and not callable(every):
         hint = "or give 'curve' or None"
         attempt(peers, lambda: whole("evaluate_every", every, least=1, hint=hint))
     method = attempt(peers, lambda: get_algorithm(name)(problem, setting))
-    start = None if warm is None else attempt(peers, lambda: problem.vector(warm))
+    start = None if warm is None else attempt(peers, lambda: _start_from(problem, warm))
     found = peers.gather([method.rho, str(method.parameters)])
     if any(each != found[0] for each in found):  # ranks that round differently
         agree(peers, ParameterError(DIFFERENT_BITS))
     return start, method
+
+
+def _start_from(problem: Problem, given: ArrayLike | Result) -> WarmStart:
+    if not isinstance(given, Result):
+        return WarmStart(problem.vector(given))
+    if given.duals is not None and len(given.duals) != problem.n_rows:
+        raise DataError(
+            f"warm_start is the result of a problem with {len(given.duals)} rows here, but this "
+            f"problem has {problem.n_rows}; give its theta to start from the model alone."
+        )
+    return WarmStart(problem.vector(given.theta), given.duals)
 
 
 def automatic(problem: Problem) -> str:

@@ -31,7 +31,7 @@ def test_version(adfs):
 
 @pytest.mark.parametrize(
     "command",
-    ["train", "predict", "datasets", "info", "schedule", "schedule sample",
+    ["train", "predict", "path", "datasets", "info", "schedule", "schedule sample",
      "schedule show", "schedule times", "schedule timeline"],
 )  # fmt: skip
 def test_every_command_has_help_with_an_example(adfs, command):

@@ -4,6 +4,7 @@ Rank 0 writes, for each case, what every rank has found: the bits of a run, or a
 """
 
 import contextlib
+import dataclasses
 import io
 import json
 import sys
@@ -17,7 +18,18 @@ from adfs.engine import loop, progress
 from adfs.mpi.communicator import open_world
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from support.python_runs import METHODS, N_NODES, bits_of, files_of, shards, solve, topology
+from support.python_runs import (
+    KINKS,
+    METHODS,
+    N_NODES,
+    bits_of,
+    files_of,
+    path_bits,
+    shards,
+    solve,
+    start_again,
+    topology,
+)
 
 WORLD = open_world()
 RANK, SIZE = WORLD.rank, WORLD.size
@@ -110,6 +122,24 @@ def stopped_early_and_again():
         assert result.status == "max_iter"
         found[f"adfs {k}"] = bits_of(result, RANK)
     return found
+
+
+@case
+def started_from_results():
+    """Results of another sigma: every rank has the duals of its own rows."""
+    return {loss: bits_of(start_again(problem_of(own_shards(), loss=loss)), RANK) for loss in KINKS}
+
+
+@case
+def paths():
+    return {loss: path_bits(problem_of(own_shards(), loss=loss)) for loss in KINKS}
+
+
+@case
+def duals_on_rank_0_only():
+    problem = problem_of(own_shards())
+    first = solve(problem, "adfs")
+    solve(problem, "adfs", warm_start=on(1, dataclasses.replace(first, duals=None), first))
 
 
 def spoilt(change):

@@ -8,7 +8,18 @@ from pathlib import Path
 import pytest
 
 import adfs
-from support.python_runs import METHODS, bits_of, files_of, shards, solve, topology, write_files
+from support.python_runs import (
+    KINKS,
+    METHODS,
+    bits_of,
+    files_of,
+    path_bits,
+    shards,
+    solve,
+    start_again,
+    topology,
+    write_files,
+)
 from support.selection import soak_except
 
 SCRIPT = Path(__file__).with_name("python_script.py")
@@ -94,7 +105,22 @@ def test_no_message_of_a_stopped_run_reaches_the_next(launched):
         require_bits([each[f"adfs {k}"] for each in found], bits_of(result))
 
 
+@pytest.mark.parametrize("loss", KINKS)
+def test_a_start_from_a_result_has_the_bits_of_one_process(launched, loss):
+    found = found_by_all(launched, 2, "started_from_results")
+    problem = adfs.Problem(shards(), loss, sigma=0.1, topology=topology())
+    require_bits([each[loss] for each in found], bits_of(start_again(problem)))
+
+
+@pytest.mark.parametrize("loss", KINKS)
+def test_a_path_has_the_bits_of_one_process_on_every_rank(launched, loss):
+    problem = adfs.Problem(shards(), loss, sigma=0.1, topology=topology())
+    for found in found_by_all(launched, 2, "paths"):
+        assert found[loss] == path_bits(problem)
+
+
 SENTENCES = {
+    "duals_on_rank_0_only": "warm_start.duals is given on rank 0 and None on rank 1",
     "nan_on_rank_1": "NaN",
     "other_width_on_rank_1": "rank 0 have 5 features but those of another rank have 3",
     "a_node_twice": "^Node 0 of rank 1 is twice; every node of the graph is on one rank",

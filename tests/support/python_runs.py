@@ -10,6 +10,7 @@ import adfs
 
 N_NODES = 6
 METHODS = ("adfs", "newton", "lbfgs", "dsba")
+KINKS = ("hinge", "logistic")  # a loss with a kink, and one without
 
 
 def topology():
@@ -44,6 +45,19 @@ def files_of(folder):
 
 def solve(problem, name, **options):
     return adfs.solve(problem, name, **{"tol": 1e-7, "max_iter": 40_000} | options)
+
+
+def start_again(problem):
+    """A run at another sigma that starts from the result of a first one."""
+    first = adfs.solve(problem, tol=1e-3)
+    return adfs.solve(problem.with_sigma(0.08), tol=1e-4, warm_start=first)
+
+
+def path_bits(problem):
+    """What a path with folds finds."""
+    path = adfs.regularization_path(problem, [0.1, 1.0, 10.0], tol=1e-4, cv=3)
+    numbers = [path.coef, path.scores(), path.mean("accuracy")]
+    return [repr(path), json.dumps(path.table()), *map(digest, numbers)]
 
 
 def bits_of(result, rank=0):

@@ -64,17 +64,16 @@ class Adfs(Pairwise[AdfsState]):
             inverse_curvature=1.0 / problem.loss.max_curvature,
         )
 
-    def init(self, theta: Vector | None = None) -> AdfsState:
-        """``x_0 = v_0 = 0``; from a model, its dual point ``c = w l'(x . theta)`` instead."""
+    def init(self, theta: Vector | None = None, duals: Vector | None = None) -> AdfsState:
+        """``x_0 = v_0 = 0``; from a model, its dual point ``c = w l'(x . theta)``, or ``duals``."""
         problem, n = self.problem, len(self.problem.nodes)
         lines, pairs = base.sample_lines(problem, edge), aligned_zeros(n, 2 * problem.n_features)
         for node in problem.nodes.tolist():
             lines[problem.node_rows(node), edge.PUSH] = self.parameters.sample_push(node)
         if theta is not None:
-            scores, duals, centres = dual_start(problem, theta)
+            lines[:, edge.WARM], c, centres = dual_start(problem, theta, duals)
             pairs[:, ::2] = 2.0 * centres
-            lines[:, edge.SUM] = 2.0 * duals
-            lines[:, edge.WARM] = scores
+            lines[:, edge.SUM] = 2.0 * c
         return AdfsState(0, lines, edge.Centres(pairs, np.ones(n), np.zeros(n, np.int64)))
 
     def step(self, state: AdfsState, events: Events) -> AdfsState:

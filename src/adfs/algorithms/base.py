@@ -69,6 +69,22 @@ def copy_into(views: Named, stored: Named) -> None:
         view[...] = stored[name]
 
 
+class WarmStart(NamedTuple):
+    """A model to start from and, where they are known, duals of the samples in this process."""
+
+    theta: Vector
+    duals: Vector | None = None
+
+
+def first_state(algorithm: Any, start: WarmStart | None) -> Any:
+    """State before the first event; duals are for algorithms that say ``starts_from_duals``."""
+    if start is None:
+        return algorithm.init(None)
+    if start.duals is None or not getattr(algorithm, "starts_from_duals", False):
+        return algorithm.init(start.theta)
+    return algorithm.init(start.theta, start.duals)
+
+
 class Algorithm(Protocol[S]):
     """What an algorithm is. It owns no loop, clock, log or socket.
 

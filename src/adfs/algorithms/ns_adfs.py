@@ -65,8 +65,8 @@ class NsAdfs(Pairwise[NsAdfsState]):
             root_per_tick=0.5 / math.sqrt(parameters.smoothness) / TICKS,
         )
 
-    def init(self, theta: Vector | None = None) -> NsAdfsState:
-        """``x_0 = v_0 = 0``; from a model, a dual point that belongs to it instead."""
+    def init(self, theta: Vector | None = None, duals: Vector | None = None) -> NsAdfsState:
+        """``x_0 = v_0 = 0``; from a model, a dual point that belongs to it, or ``duals``."""
         problem, chosen, sizes = self.problem, self.parameters, np.diff(self.problem.offsets)
         lines = base.sample_lines(problem, non_smooth)
         pairs = aligned_zeros(len(problem.nodes), 2 * problem.n_features)
@@ -74,7 +74,7 @@ class NsAdfs(Pairwise[NsAdfsState]):
         mu2 = np.repeat(chosen.mu2[problem.nodes], sizes)
         lines[:, non_smooth.ETA] = lines[:, non_smooth.PUSH] * mu2
         if theta is not None:
-            _, lines[:, non_smooth.VALUE], pairs[:, ::2] = dual_start(problem, theta)
+            _, lines[:, non_smooth.VALUE], pairs[:, ::2] = dual_start(problem, theta, duals)
         return NsAdfsState(chosen.start, lines, pairs)
 
     def step(self, state: NsAdfsState, events: Events) -> NsAdfsState:

@@ -23,8 +23,10 @@ class Pairwise(base.Algorithm[S]):
     """A lazy pairwise algorithm, or its continuized form with the schedule ``poisson``.
 
     Its nodes need not execute events in the order of the schedule: on several ranks a node goes on
-    with its own events while another waits for a message.
+    with its own events while another waits for a message. ``init`` takes duals beside a model.
     """
+
+    starts_from_duals = True
 
     def __init__(self, problem: Problem, parameters: Any, schedule: str) -> None:
         self.problem, self.parameters = problem, parameters
@@ -75,13 +77,17 @@ def exchange_counts(n_events: int, n_exchanges: int, n_features: int) -> base.Co
     return base.Counts.of_vectors(n_features, n_prox=n_updates, n_comm=2 * n_exchanges)
 
 
-def dual_start(problem: Problem, theta: Vector) -> tuple[Vector, Vector, Matrix]:
+def dual_start(
+    problem: Problem, theta: Vector, duals: Vector | None
+) -> tuple[Vector, Vector, Matrix]:
     """Predictions of a model, duals ``c = w l'(x . theta)``, and the centres that go with them.
+
+    Given duals take the place of those, clipped to the domain of the conjugate losses.
 
     The centres share ``-sum c x``, so that all rows of the augmented graph sum to zero; shared in
     proportion to ``sigma_i`` they agree: every node starts at the same model.
     """
-    point = dual_point(problem, theta)
+    point = dual_point(problem, theta, duals)
     shares = problem.own_sigma / problem.total_sigma
     total = problem.network.sum_rows(point.sums, problem.n_features)
     return point.scores, point.duals, -np.outer(shares, total)

@@ -100,6 +100,43 @@ other as one line per row) and how good they are to stdout. Columns that the dat
 as zero. Exit codes: 0 done, 2 bad input, 1 the program or its environment failed, 130 and 143
 interrupted.""")
 
+PATH = read_command(f"""
+path  train for a grid of C, and find the best by cross-validation
+
+Train one model per value of C, from strong to weak regularisation, each from the solution of the
+one before it. With --cv K every node deals its rows to K folds; each fold is predicted by models
+that were trained without it, and the C with the best mean is marked.
+
+options:
+{options.DATA}{options.PROBLEM.replace(options.STRENGTH, options.GRID)}{options.TIME}
+the runs
+  --cv K: positive  number of folds, at least 2 (default: no cross-validation)
+  --algorithm NAME: algorithm = auto  one of the names that `adfs info` lists; auto takes adfs, or
+    ns-adfs where the loss is not smooth
+{options.RULE}
+  --schedule NAME: schedule = shared  shared: one sequence of events, which all nodes generate;
+    poisson: one clock per edge and node, and each node generates only its own events
+  --tol TOL: number = 1e-06  stop a run at this relative duality gap, gap / |F|
+  --max-iter N: whole  most events of a run, or units of time under --schedule poisson, which hold
+    about one event each (default: well beyond what theory needs for --tol)
+{options.SEED}{options.RANKS}
+files and output
+  --out FILE: output  write the model of the best C here (.npz), trained on all rows; without --cv
+    that of the last C
+  --table FILE: output  write one row per C here (.csv)
+  --picture FILE: output  draw scores and coefficients against C here (.png, .svg, .pdf)
+{options.JSON}{options.QUIET}{options.SETTINGS}
+
+examples:
+  adfs path breast-cancer --standardize --intercept --C 1e-3:10:9 --cv 5 --out model.npz
+  adfs path train.txt.gz --C 0.1,1,10 --cv 3 --table path.csv
+  mpiexec -n 2 adfs path breast-cancer --standardize --C 1e-3:10:9 --cv 5 --engine mpi
+
+The best C has the lowest mean log-loss over the folds (--loss logistic), the highest accuracy
+(other classes) or the lowest root mean squared error; of equal ones it is the smallest. Folds
+depend on --seed and the nodes' rows alone. Exit codes: 0 all runs converged, 2 bad input, 3 a run
+stopped before tol, 1 the program or a rank failed, 130 and 143 interrupted.""")
+
 COMPARE = read_command(f"""
 compare  compare algorithms on one problem, by time to accuracy
 
@@ -335,7 +372,7 @@ examples:
 
 `adfs COMMAND --help` explains a command. Exit codes: 0 converged or done, 2 bad input, 3 stopped
 before tol, 1 the program or its environment failed, 130 and 143 interrupted.""",
-    (TRAIN, PREDICT, COMPARE, REPRODUCE, SCHEDULE, DATASETS, INFO, COMPLETION),
+    (TRAIN, PREDICT, PATH, COMPARE, REPRODUCE, SCHEDULE, DATASETS, INFO, COMPLETION),
 )
 
 

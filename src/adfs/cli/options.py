@@ -4,6 +4,7 @@ Lists of names are written out, so that ``adfs --help`` need not import NumPy; a
 with the registries.
 """
 
+import math
 import re
 from dataclasses import replace
 
@@ -33,6 +34,7 @@ DATASETS = (
 SHELLS = ("bash", "zsh")
 DEFAULT_NODES = 4
 LARGEST = 2**31 - 1  # columns have int32 numbers
+MOST_VALUES = 1000  # of C on a grid
 FIRST_EVENTS = 10  # listed by `adfs schedule show`
 WINDOW = 60  # events of a timeline
 
@@ -60,6 +62,35 @@ def _names(text: str) -> list[str]:
     return [word.strip() for word in text.split(",")]
 
 
+def read_grid(text: str) -> list[float]:
+    """Values of C: ``1e-3:1e3:7`` is geometric with so many values, ``0.1,1,10`` lists them.
+
+    Examples
+    --------
+    >>> read_grid("1e-2:100:5"), read_grid("3,1")
+    ([0.01, 0.1, 1.0, 10.0, 100.0], [3.0, 1.0])
+    """
+    if ":" not in text:
+        return [checks.positive("", float(word), "try 0.1,1,10") for word in text.split(",")]
+    first, second, third = text.split(":")
+    low, high, count = float(first), float(second), int(third)
+    if not (0.0 < low < high < math.inf and 2 <= count <= MOST_VALUES):
+        raise ParameterError(
+            f"{text!r} must be LOW:HIGH:COUNT with 0 < LOW < HIGH and COUNT from 2 to "
+            f"{MOST_VALUES}, such as 1e-3:1e3:20."
+        )
+    logs = math.log(low), math.log(high)
+    shares = (k / (count - 1) for k in range(count))
+    # Without the last digits, so that powers of ten are exact.
+    return [float(f"{math.exp(logs[0] + s * (logs[1] - logs[0])):.12g}") for s in shares]
+
+
+def _grid(text: str) -> str:
+    """The text itself, once it can be read."""
+    read_grid(text)
+    return text
+
+
 INPUT = Kind(read=_path, role="reads a file")
 OUTPUT = Kind(read=_path, role="writes a file")
 FOLDER = Kind(read=_path, role="writes a folder")
@@ -77,6 +108,7 @@ KINDS = {  # by the words for them in the texts below
     "": Kind("true or false", bool, (bool,)),  # a switch
     "number": Kind("a number", float, (int, float)),
     "numbers": Kind("a number or a list of numbers such as 1,1,10", _numbers, (int, float), True),
+    "grid": Kind("values such as 1e-3:1e3:20 or 0.1,1,10", _grid, (int, float, str), True),
     "text": Kind(),
     "names": Kind("a name or a list of names", _names, (str,), True),
     "whole": whole(0),
@@ -152,12 +184,16 @@ DATA = """
     per node"""
 SCHEDULE_FILE = "\n  FILE: input  a schedule file"
 
-PROBLEM = f"""
-the problem
-  --loss NAME: loss = logistic  {", ".join(LOSSES)}
+STRENGTH = """
   --sigma S: number  regularisation per node, S/2 |theta|^2 (default: what --C says)
   --C C: number = 1  scikit-learn's C: the regularisation of all nodes together is 1/(2C)
-    |theta|^2, for any number of nodes
+    |theta|^2, for any number of nodes"""
+GRID = """
+  --C LOW:HIGH:COUNT: grid = 1e-3:1e3:13  so many values from LOW to HIGH in equal ratios, or a list
+    such as 0.1,1,10: the regularisation of all nodes together is 1/(2C) |theta|^2"""
+PROBLEM = f"""
+the problem
+  --loss NAME: loss = logistic  {", ".join(LOSSES)}{STRENGTH}
   --intercept  append a constant feature 1; as in liblinear, its weight is regularised like the
     others
   --standardize  subtract the mean of each column of numbers and divide by its standard deviation,

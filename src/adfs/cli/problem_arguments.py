@@ -12,6 +12,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from adfs.agreement import Alone, Peers, attempt
+from adfs.algorithms import registered  # noqa: F401  (fills the registry)
+from adfs.algorithms.base import MethodSetting, get_algorithm, require_schedule
 from adfs.cli import output
 from adfs.cli.options import DEFAULT_NODES
 from adfs.data.columns import NUMBER, Columns
@@ -194,6 +196,15 @@ def read_sigma(args: argparse.Namespace, n_nodes: int) -> float:
         f"--sigma {args.sigma:g} must be a finite number > 0, from {low:g} to {high:g}: without "
         "regularisation there is no rate and no certificate; try a small one such as 1e-3."
     )
+
+
+def read_setting(args: argparse.Namespace, rule: Any = None) -> MethodSetting:
+    """The method's settings, checked; ``rule`` in place of ``--parameters``."""
+    if args.algorithm != "auto":
+        get_algorithm(args.algorithm)
+        require_schedule(args.algorithm, args.schedule)
+    chosen, delays = args.parameters if rule is None else rule, Delays(tau=args.tau)
+    return MethodSetting(chosen, args.tau, args.clock, delays, args.seed, args.schedule)
 
 
 def as_list(given: str | list[str] | None) -> list[str] | None:

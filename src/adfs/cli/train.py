@@ -11,15 +11,18 @@ from typing import Any
 import numpy as np
 
 from adfs.agreement import Alone, attempt
-from adfs.algorithms import registered  # noqa: F401  (fills the registry)
-from adfs.algorithms.base import MethodSetting, get_algorithm, require_schedule
 from adfs.cli import files, output
 from adfs.cli.advice import advise
 from adfs.cli.main import SIGNALS
 from adfs.cli.on_ranks import Finish, check_engine, run_on_engine
 from adfs.cli.predict import judge
-from adfs.cli.problem_arguments import Loaded, load_all, load_problem, shell_command
-from adfs.data.shards import slice_rows
+from adfs.cli.problem_arguments import (
+    Loaded,
+    load_all,
+    load_problem,
+    read_setting,
+    shell_command,
+)
 from adfs.engine.checkpointer import Checkpoints
 from adfs.engine.execution import Execution, gather_executions
 from adfs.engine.interrupts import Interrupts
@@ -30,15 +33,12 @@ from adfs.errors import DataError, ParameterError, shortened
 from adfs.model import Model, Vector, finite, worst
 from adfs.mpi.communicator import Communicator
 from adfs.problem.finite_sum import Problem
-from adfs.quality import Quality, phrase, quality, texts_of
-from adfs.schedule.delays import Delays
+from adfs.quality import Quality, phrase, quality_of_rows, texts_of
 from adfs.solver import Result, RunOptions
 from adfs.solver import run as solve
 from adfs.storage import csv_bytes, write_whole
 from adfs.study.numbers import count, percent
-from adfs.threads import one_blas_thread
 
-ROWS_AT_ONCE = 1 << 14
 Record = dict[str, Any]
 NOT_CONVERGED, FAILED = 3, 1
 LEAST_TIME = 1e-9  # seconds
@@ -87,7 +87,7 @@ def _train(
         results, loaded.problem, args.intercept, shell_command(args), loaded.classes,
         loaded.columns, loaded.scaler,
     )  # fmt: skip
-    fit = _on_training_data(loaded, model, results)
+    fit = quality_of_rows(model, loaded.problem, results, loaded.labels(slice(None)))
     result = worst(results)
     assert result.execution is not None
     ranks = [] if world is None else gather_executions(network, result.execution)
@@ -100,11 +100,8 @@ def _train(
 
 def _check(args: argparse.Namespace) -> None:
     """Everything that can be refused before a sample is read."""
-    if args.algorithm != "auto":
-        get_algorithm(args.algorithm)
-        require_schedule(args.algorithm, args.schedule)
+    read_setting(args)
     Stopping(args.tol, args.max_iter, args.time_limit)
-    Delays(tau=args.tau)
     check_engine(args)
     if args.timeline is not None and args.engine != "mpi":
         raise ParameterError(
@@ -215,9 +212,7 @@ def _solve(
     args: argparse.Namespace, problem: Problem, rule: Any, limits: Stopping, folder: str | None,
     theta: Vector | None, interrupts: Interrupts, watcher: Any,
 ) -> Result:  # fmt: skip
-    setting = MethodSetting(
-        rule, args.tau, args.clock, Delays(tau=args.tau), args.seed, args.schedule
-    )
+    setting = read_setting(args, rule)
     has_curve = args.trace is not None or args.report is not None
     checkpoints = None
     if folder is not None:
@@ -275,27 +270,6 @@ def record(
             for label, each in zip(model.meta["classes"], results, strict=True)
         ]
     return facts
-
-
-def _on_training_data(loaded: Loaded, model: Model, results: Sequence[Result]) -> Quality:
-    """How well a model fits the samples of all nodes; called on all ranks."""
-    thetas = results[0].theta if len(results) == 1 else np.stack([each.theta for each in results])
-    problem, nodes = loaded.problem, loaded.problem.nodes.tolist()
-    with one_blas_thread():  # the same bits, however many cores a process may use
-        scores = [_scores_on(problem, thetas.T, node) for node in nodes]
-    labels = [loaded.labels(problem.node_rows(node)) for node in nodes]
-    return quality(model, problem.network, scores, labels)
-
-
-def _scores_on(problem: Problem, theta: Vector, node: int) -> Vector:
-    """Scores of a node's samples."""
-    mine = problem.node_rows(node)
-    scores = np.empty((mine.stop - mine.start, *theta.shape[1:]))
-    for first in range(mine.start, mine.stop, ROWS_AT_ONCE):
-        last = min(mine.stop, first + ROWS_AT_ONCE)
-        rows = slice_rows(problem.rows, problem.n_features, first, last)
-        scores[first - mine.start : last - mine.start] = rows @ theta
-    return scores
 
 
 def _finish(

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from adfs.agreement import attempt
-from adfs.algorithms.base import Arrays, Method, MethodSetting, Vector
+from adfs.algorithms.base import Arrays, Method, MethodSetting, WarmStart
 from adfs.engine.checkpoint_file import NOT_OURS
 from adfs.engine.checkpoint_folder import CheckpointFolder, Loaded
 from adfs.engine.run_controller import RunController
@@ -155,7 +155,7 @@ class Checkpointer:
 @contextlib.contextmanager
 def open_checkpoints(
     wanted: Checkpoints | None, problem: Problem, name: str, setting: MethodSetting,
-    warm_start: Vector | None, method: Method,
+    start: WarmStart | None, method: Method,
 ) -> Iterator[Checkpointer | None]:  # fmt: skip
     """Hold the folder of a run: it can be written, and no other run uses it."""
     if wanted is None:
@@ -167,7 +167,7 @@ def open_checkpoints(
             f"Algorithm {name!r} has no method `arrays`, which defines what a checkpoint holds; "
             "leave --checkpoint out."
         )
-    identity = identity_of(problem, name, setting, warm_start)
+    identity = identity_of(problem, name, setting, start)
     store = CheckpointFolder(wanted.folder, identity, peers.rank, peers.size)
 
     def refuse_run_that_exists() -> None:

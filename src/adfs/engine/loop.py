@@ -12,7 +12,7 @@ import functools
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -34,7 +34,13 @@ SECONDS_BETWEEN_LOOKS = 0.25  # of a watcher
 STALE = 2.0  # seconds after which a watcher sees a new gap
 RARELY = 50.0  # and as many times as long as the last evaluation took
 
-Outcome = tuple[Spent, Evaluation]
+
+class Outcome(NamedTuple):
+    """Where a run is, its evaluation, and the duals of the nodes here if there are any."""
+
+    spent: Spent
+    reading: Evaluation
+    duals: dict[int, Any] | None
 
 
 class Heartbeat:
@@ -123,7 +129,7 @@ class Loop:
         """Seconds of executing events, evaluations not counted."""
         return self.seconds + (0.0 if self.since is None else time.perf_counter() - self.since)
 
-    def run(self) -> tuple[str, Evaluation]:
+    def run(self) -> tuple[str, Outcome]:
         """Run until a limit is met; return the status and the last evaluation."""
         while True:
             self._run_to(self.controller.goal)
@@ -142,10 +148,11 @@ class Loop:
                 self._wait(pending.done, "the other ranks' part of an evaluation")
             self._evaluated(started)
             has_signal = functools.partial(self._has_signal, stopped)
-            status = self.controller.decide(*pending.result, has_signal)
+            found = pending.result
+            status = self.controller.decide(found.spent, found.reading, has_signal)
             if status is not None:
                 self._drain()
-                return status, pending.result[1]
+                return status, found
 
     def _has_signal(self, stopped: bool) -> bool:
         """Whether a signal ends the run: at once in one process, for ranks when all have it."""
@@ -240,7 +247,7 @@ class Loop:
         with self.spans.of("reading"):
             self._wait(pending.done, "the other ranks' part of an evaluation")
         self._evaluated(started)
-        self.controller.show(*pending.result)
+        self.controller.show(pending.result.spent, pending.result.reading)
         assert since is not None
         self.since = since + time.perf_counter() - started
 
@@ -271,12 +278,13 @@ class Loop:
         algorithm, state = stepper.algorithm, stepper.state
         second = getattr(algorithm, "second_output", None)
         outputs = [algorithm.output(state)] + ([] if second is None else [second(state)])
-        duals: dict[int, Any] = {node: algorithm.duals(state, node) for node in nodes}
-        dual_of = None if duals[nodes[0]] is None else duals.__getitem__
+        each: dict[int, Any] = {node: algorithm.duals(state, node) for node in nodes}
+        duals = None if each[nodes[0]] is None else each
+        dual_of = None if duals is None else duals.__getitem__
         spent = yield from stepper.spent(wall_time)
         with np.errstate(over="ignore", invalid="ignore"):  # the status says it
             reading = yield from self.evaluate(self.problem, outputs, dual_of)
-        return spent, reading
+        return Outcome(spent, reading, duals)
 
     def _drain(self) -> None:
         """Bring all ranks to one position, so that no message is left under way."""

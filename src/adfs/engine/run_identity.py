@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 import adfs
 from adfs.agreement import as_text
-from adfs.algorithms.base import MethodSetting, Vector
+from adfs.algorithms.base import MethodSetting, WarmStart
 from adfs.errors import ParameterError
 from adfs.kernels.rows import DenseRows
 from adfs.problem.finite_sum import Problem
+from adfs.storage import digest
 
 CHUNK = 1 << 17  # numbers converted at a time
 Identity = dict[str, Any]
@@ -21,13 +22,13 @@ MISSING = "(not given)"  # in the place of an entry that only the other configur
 
 
 def identity_of(
-    problem: Problem, name: str, setting: MethodSetting, warm_start: Vector | None
+    problem: Problem, name: str, setting: MethodSetting, start: WarmStart | None
 ) -> Identity:
     """Everything that a run's bits depend on, as plain values for the header of a file.
 
     Two runs of the same identity have the same state at the same position, on any number of ranks.
     What only decides when to stop (``tol``, limits) is no part of it. Its ``config`` is the same on
-    every rank, its ``data`` are fingerprints of the nodes in this process.
+    every rank, its ``data`` are fingerprints of the nodes in this process. All ranks call it.
     """
     values = np.unique(problem.sigma)
     rule = setting.rule
@@ -39,7 +40,7 @@ def identity_of(
         "parameters": rule if isinstance(rule, str) else _fingerprint(rule.numbers()),
         "schedule": setting.schedule, "tau": float(setting.tau), "clock": setting.clock,
         "delays": repr(setting.delays),
-        "warm_start": None if warm_start is None else _fingerprint(warm_start),
+        "warm_start": None if start is None else _fingerprint_of_start(problem, start),
     }  # fmt: skip
     data = {str(node): _node_fingerprint(problem, node) for node in problem.nodes.tolist()}
     return {"adfs": adfs.__version__, "seed": setting.seed, "config": config, "data": data}
@@ -106,6 +107,18 @@ def _first(name: str, before: Any, now: Any) -> tuple[str, Any, Any] | None:
 
 def _fingerprint(array: NDArray[Any]) -> str:
     return fingerprint((np.atleast_2d(array),), np.empty(0), np.empty(0))
+
+
+def _fingerprint_of_start(problem: Problem, start: WarmStart) -> str:
+    """That of the model; with duals, of the model and of the duals of all nodes in their order."""
+    own, found = _fingerprint(start.theta), dict[str, str]()
+    if start.duals is None:
+        return own
+    nodes = problem.nodes.tolist()
+    duals = {str(n): _fingerprint(start.duals[problem.node_rows(n)]) for n in nodes}
+    for part in problem.network.gather(duals):
+        found |= part
+    return digest(own, *(found[str(node)] for node in range(problem.n_nodes)))
 
 
 def _node_fingerprint(problem: Problem, node: int) -> str:

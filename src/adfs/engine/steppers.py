@@ -13,7 +13,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from adfs.algorithms.base import Arrays, Counts, Method, MethodSetting, Vector, arrays_of, copy_into
+from adfs.algorithms.base import (
+    Arrays,
+    Counts,
+    Method,
+    MethodSetting,
+    WarmStart,
+    arrays_of,
+    copy_into,
+    first_state,
+)
 from adfs.algorithms.pairwise import Pairwise, exchange_counts
 from adfs.engine.stopping import Spent
 from adfs.errors import ParameterError
@@ -38,10 +47,10 @@ class BlockStepper:
     overlaps = keeps_tally = False
     carrier = None  # the network's own waits are not counted here
 
-    def __init__(self, problem: Problem, method: Method, theta: Vector | None = None) -> None:
+    def __init__(self, problem: Problem, method: Method, start: WarmStart | None = None) -> None:
         self.problem, self.method, self.algorithm = problem, method, method.algorithm
         self.clock, self.source = method.clock, method.source
-        self.state = self.algorithm.init(theta)
+        self.state = first_state(self.algorithm, start)
         self.position, self.iteration, self.counts = 0, 0, Counts()
         # A checkpoint counts pairwise events at the nodes that take part, as ranks count them.
         self.tally = np.zeros((problem.n_nodes, 2), np.int64)
@@ -140,15 +149,16 @@ class QueueStepper:
     overlaps = keeps_tally = True
 
     def __init__(
-        self, problem: Problem, method: Method, setting: MethodSetting, theta: Vector | None = None
-    ) -> None:
+        self, problem: Problem, method: Method, setting: MethodSetting,
+        start: WarmStart | None = None,
+    ) -> None:  # fmt: skip
         if setting.delays.law != "constant":
             raise ParameterError(
                 "Ranks time pairwise events with constant delays; use engine='local'."
             )
         self.problem, self.source = problem, method.source
         self.algorithm: Pairwise[Any] = method.algorithm  # type: ignore[assignment]
-        self.state, self.position = self.algorithm.init(theta), 0
+        self.state, self.position = first_state(self.algorithm, start), 0
         self.ends, self.peer_of = problem.network.ends, problem.network.peer_of
         n, width, n_edges = len(problem.nodes), problem.n_features + 1, problem.topology.n_edges
         nominal = setting.delays.nominal(n_edges, problem.n_nodes)
@@ -249,8 +259,8 @@ Stepper = BlockStepper | QueueStepper
 
 
 def make_stepper(
-    problem: Problem, method: Method, setting: MethodSetting, theta: Vector | None
+    problem: Problem, method: Method, setting: MethodSetting, start: WarmStart | None
 ) -> Stepper:
     if problem.network.is_whole or not hasattr(method.algorithm, "queued"):
-        return BlockStepper(problem, method, theta)
-    return QueueStepper(problem, method, setting, theta)
+        return BlockStepper(problem, method, start)
+    return QueueStepper(problem, method, setting, start)

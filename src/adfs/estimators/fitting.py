@@ -100,8 +100,9 @@ def train(
             result = run(problem, options.algorithm, setting, options.stopping, how, interrupts)
         parameters = result.parameters
         # An estimator is pickled and kept for long: the text of its parameters does not keep the
-        # rows alive, as the parameters would.
-        results.append(dataclasses.replace(result, parameters=str(parameters), execution=None))
+        # rows alive, as the parameters would, and duals are as many as the rows.
+        bare = dataclasses.replace(result, execution=None, duals=None)
+        results.append(dataclasses.replace(bare, parameters=str(parameters)))
         if result.status == "interrupted":
             stopped = dataclasses.replace(options.stopping, max_iter=0)
             options = options._replace(stopping=stopped)

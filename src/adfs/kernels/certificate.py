@@ -67,6 +67,19 @@ def dual_sum(code, rows, labels, weights, first, last, theta, scores, duals, tot
 
 
 @njit(cache=True, _nrt=False, nogil=True)
+def clipped_dual_sum(code, rows, labels, weights, first, last, theta, scores, duals, total):
+    """The same with given ``duals``, which are clipped to the conjugate's domain; 0 at weight 0."""
+    for row in range(first, last):
+        scores[row] = dot(rows, row, theta)
+        weight = weights[row]
+        given = duals[row] / weight if weight > 0.0 else 0.0
+        c = clip(code, labels[row], given)
+        if c != given or weight == 0.0:
+            duals[row] = weight * c
+        axpy(rows, row, duals[row], total)
+
+
+@njit(cache=True, _nrt=False, nogil=True)
 def gap_pass(code, rows, labels, weights, squared_norms, first, last, theta, duals, sums):
     """Objective and Fenchel gaps of rows ``first`` to ``last`` in one pass.
 

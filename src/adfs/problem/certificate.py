@@ -37,12 +37,18 @@ class DualPoint(NamedTuple):
     sums: NDArray[np.float64]
 
 
-def dual_point(problem: Problem, theta: Vector) -> DualPoint:
-    """``c = w l'(x . theta)``; where the loss is not smooth, the subgradient nearest to zero."""
+def dual_point(problem: Problem, theta: Vector, given: Vector | None = None) -> DualPoint:
+    """``c = w l'(x . theta)``; where the loss is not smooth, the subgradient nearest to zero.
+
+    With ``given`` duals the nearest ones in the conjugate's domain instead.
+    """
     scores, duals = np.empty((2, problem.n_rows))
+    add = certificate.dual_sum
+    if given is not None:
+        duals[:], add = given, certificate.clipped_dual_sum
     sums = np.zeros((len(problem.nodes), problem.n_features))
     for own, ends in enumerate(itertools.pairwise(problem.offsets.tolist())):
-        certificate.dual_sum(*problem.samples, *ends, theta, scores, duals, sums[own])
+        add(*problem.samples, *ends, theta, scores, duals, sums[own])
     return DualPoint(scores, duals, sums)
 
 

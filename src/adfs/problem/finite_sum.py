@@ -223,6 +223,25 @@ class Problem:
         other._require_size()
         return other
 
+    def with_sigma(self, sigma: ArrayLike) -> "Problem":
+        """The same rows, labels and weights with another regularisation; called on all ranks.
+
+        Examples
+        --------
+        >>> import adfs
+        >>> X, y = adfs.generators.two_gaussians(40, 3, seed=0)
+        >>> problem = adfs.Problem(adfs.partition(X, y, 4), sigma=1.0)
+        >>> other = problem.with_sigma(0.1)
+        >>> other.rows is problem.rows, round(other.total_sigma, 6)
+        (True, 0.4)
+        """
+        other = copy.copy(self)
+        other._optimum = None
+        other.sigma = attempt(self.network.peers, lambda: check_sigma(sigma, self.n_nodes))
+        require_same(self.network.peers, {"sigma": other.sigma})
+        other._measure_nodes()
+        return other
+
     @property
     def n_rows(self) -> int:
         """Samples of the nodes in this process."""

@@ -101,8 +101,8 @@ class NonSmoothParameters(PairwiseParameters):
 
     def belongs_to(self, problem: Problem) -> bool:
         """Whether they were chosen for this very problem."""
-        own = self.reach
-        return own.squared_norms is problem.squared_norms and own.weights is problem.weights
+        own, names = self.reach, ("squared_norms", "weights", "sigma")
+        return all(getattr(own, name) is getattr(problem, name) for name in names)
 
     @property
     def sigma(self) -> Vector:

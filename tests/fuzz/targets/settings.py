@@ -8,6 +8,7 @@ from fuzz.targets import files
 COMMANDS = (
     (["train", "data.txt"], ["--max-iter", "20"]),
     (["train"], ["--max-iter", "20"]),
+    (["path", "data.txt"], ["--max-iter", "20", "--C", "0.1:1:2", "--cv", "2"]),
     (["compare", "data.txt"], ["--max-iter", "20", "--algorithms", "adfs", "--clock-limit", "99"]),
     (["schedule", "sample", "data.txt"], ["--events", "9"]),
     (["schedule", "times", "s.npz"], []),
