@@ -13,6 +13,7 @@ from adfs.cli.commands import ADFS
 COMMANDS = {
     "adfs train": ["dense.txt", "--C", "1"],
     "adfs predict": ["m.npz", "dense.txt"],
+    "adfs split": ["dense.txt", "--out", "part-{node}.txt"],
     "adfs compare": ["dense.txt", "--algorithms", "adfs,msda", "--tol", "1e-4"],
     "adfs reproduce": ["theorem-2", "--quick"],
     "adfs schedule sample": ["--nodes", "4", "--events", "50"],

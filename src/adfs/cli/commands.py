@@ -99,6 +99,32 @@ other as one line per row) and how good they are to stdout. Columns that the dat
 as zero. Exit codes: 0 done, 2 bad input, 1 the program or its environment failed, 130 and 143
 interrupted.""")
 
+SPLIT = read_command(f"""
+split  divide a file into one file per node
+
+Write the rows of one file to one file per node, as `adfs train` would distribute them: a training
+on the files has the bits of a training on the whole. Lines are copied as they are. CSV, TSV and
+Parquet can be converted into each other, with all columns.
+
+options:
+{options.ONE_FILE.replace("a name", "or a name")}
+  --nodes N: positive = {options.DEFAULT_NODES}  number of nodes
+  --out FILE: shards  the files, with {{node}} for the number of the node, from 0; the suffix says
+    the format, and .gz, .bz2 or .xz behind it a compression of text
+  --partition HOW: cut = even  even (shuffled, as by train) or contiguous
+  --by COLUMN: text  column of a table: rows with the same value go to one node. The values in
+    their order go to the node with the fewest rows so far
+  --categorical A,B,C: names  columns of a CSV or TSV file that hold names, though they look like
+    numbers; they stay words in Parquet files
+{options.SEED}{options.JSON}
+
+examples:
+  adfs split train.txt.gz --nodes 3 --out 'new-{{node}}.txt'
+  adfs split breast-cancer --nodes 9 --partition contiguous --out 'shard-{{node}}.svm.gz' --json
+
+Files of an earlier split are replaced, each when it is complete. Exit codes: 0 done, 2 bad input,
+1 the program or its environment failed, 130 and 143 interrupted.""")
+
 COMPARE = read_command(f"""
 compare  compare algorithms on one problem, by time to accuracy
 
@@ -334,7 +360,7 @@ examples:
 
 `adfs COMMAND --help` explains a command. Exit codes: 0 converged or done, 2 bad input, 3 stopped
 before tol, 1 the program or its environment failed, 130 and 143 interrupted.""",
-    (TRAIN, PREDICT, COMPARE, REPRODUCE, SCHEDULE, DATASETS, INFO, COMPLETION),
+    (TRAIN, PREDICT, SPLIT, COMPARE, REPRODUCE, SCHEDULE, DATASETS, INFO, COMPLETION),
 )
 
 
