@@ -158,8 +158,9 @@ def test_ranks_listen_on_the_ports_of_their_range(hosts, script, monkeypatch):
     body = """
     with open("/proc/self/net/tcp") as file:
         sockets = [line.split() for line in list(file)[1:]]
-    open_ports = [int(each[1].split(":")[1], 16) for each in sockets if each[3] == "0A"]
-    servers = [int(each[2].split(":")[1], 16) for each in sockets if each[3] == "01" and each[2].startswith("FE")]
+    port = lambda address: int(address.split(":")[1], 16)
+    open_ports = [port(own) for _, own, _, state, *_ in sockets if state == "0A"]
+    servers = [port(to) for _, _, to, state, *_ in sockets if (state, to[:2]) == ("01", "FE")]
     told = world.gather([min(open_ports), max(open_ports), *servers])
     if rank == 0:
         print(told)
