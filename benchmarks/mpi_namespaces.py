@@ -9,6 +9,7 @@ to be sure. Needs Linux, root and ``ip``; `allowed` says what is missing.
 """
 
 import argparse
+import contextlib
 import json
 import os
 import shutil
@@ -37,6 +38,8 @@ class Hosts:
     bind : bool
         Give each host one core, the k-th the k-th; hydra's own binding puts all on the first.
     """
+
+    tcp_only = TCP_ONLY
 
     def __init__(self, n_hosts, bind=True):
         self.numbers = list(range(1, n_hosts + 1))
@@ -98,6 +101,21 @@ class Hosts:
         """Run a command on the hosts to its end, as ``subprocess.run`` does."""
         environment = keywords.pop("env", os.environ) | TCP_ONLY
         return subprocess.run(self.command(n_ranks, *arguments), env=environment, **keywords)
+
+    @contextlib.contextmanager
+    def isolated(self):
+        """No host reaches another, only mpiexec's: as behind a firewall."""
+        self._isolate("on")
+        try:
+            yield
+        finally:
+            self._isolate("off")
+
+    def _isolate(self, value):
+        for k in self.numbers:
+            ip("-n", f"{self.prefix}-{SWITCH}", "link", "set", f"port{k}",
+               "type", "bridge_slave", "isolated", value)  # fmt: skip
+            ip("-n", f"{self.prefix}-{k}", "neigh", "flush", "all")
 
     def traffic(self):
         """Bytes that each host has sent and received so far."""

@@ -102,8 +102,8 @@ def digest(*parts: str | Buffer) -> str:
     return found.hexdigest()
 
 
-def csv_bytes(rows: Iterable[Iterable[Any]]) -> bytes:
+def csv_bytes(rows: Iterable[Iterable[Any]], separator: str = ",") -> bytes:
     """The content of a CSV file: numbers keep all digits, None is empty."""
     text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(rows)
+    csv.writer(text, delimiter=separator, lineterminator="\n").writerows(rows)
     return text.getvalue().encode()

@@ -19,6 +19,7 @@ def files(home):
     (home / "run.toml").write_text("json = false\n")
     (home / "folder").mkdir()
     (home / "link.npz").symlink_to("good.txt")
+    (home / "l1.txt").symlink_to("good.txt")
     os.link(home / "good.txt", home / "hard.npz")
     return {path: path.read_bytes() for path in home.iterdir() if path.is_file()}
 
@@ -51,6 +52,8 @@ LINES = {
     "a model that predicts": "predict m.npz good.txt --out m.npz",
     "what is predicted": "predict m.npz good.txt --out hard.npz",
     "shards that are predicted": "predict m.npz p{node}.txt --out p0.txt",
+    "what is split": "split p0.txt --nodes 2 --out p{node}.txt",
+    "a link to what is split": "split good.txt --nodes 2 --out l{node}.txt",
     "a reproduction's settings": "reproduce theorem-2 --config run.toml --save-config run.toml",
 }
 

@@ -1,6 +1,8 @@
 """Hosts that share no memory: network namespaces on this machine, TCP between them."""
 
 import importlib.util
+import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -8,11 +10,22 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from adfs.cli.main import main
 from adfs.data.generators import two_gaussians
+from support.commands import bits_of_model
 from support.limits import HANG
+from support.pages import DOCS, blocks
 
 # What one host shows is in test_failure.py and test_train.py; these show it again over TCP.
 pytestmark = pytest.mark.soak
+PAGE = DOCS / "how-to" / "several-hosts.md"
+# What a page's mpiexec takes for ssh: host2 is a namespace, whose folder data is its own.
+SSH = """#!/bin/sh
+while [ "${1#-}" != "$1" ]; do shift; done
+host=${1#host}; shift
+exec ip netns exec PREFIX-$host unshare --uts --mount sh -c \
+    "hostname host-$host; mount --bind FOLDER/disk-$host FOLDER/data; $*"
+"""
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "mpi_namespaces.py"
 
 
@@ -92,3 +105,68 @@ def run_here(*arguments):
     return subprocess.run(
         [sys.executable, *map(str, arguments)], capture_output=True, text=True, timeout=HANG
     )
+
+
+def run_page(hosts, folder):
+    """The block of the page that needs two hosts, on these; commands that prepared it have run."""
+    (block,) = [block for block in blocks(PAGE) if "hosts.txt" in block.text]
+    ssh = folder / "bin" / "ssh"
+    ssh.parent.mkdir()
+    ssh.write_text(SSH.replace("PREFIX", hosts.prefix).replace("FOLDER", str(folder)))
+    ssh.chmod(0o755)
+    path = f"{ssh.parent}:{Path(sys.executable).parent}:{os.environ['PATH']}"
+    return subprocess.run(
+        ["ip", "netns", "exec", f"{hosts.prefix}-254", "bash", "-e", "-c", block.text],
+        cwd=folder, capture_output=True, text=True, timeout=HANG,
+        env=os.environ | hosts.tcp_only | {"PATH": path, "HYDRA_IFACE": "switch"},
+    )  # fmt: skip
+
+
+@pytest.fixture
+def disks(tmp_path, monkeypatch, capsys):
+    """The files of two nodes on each host, not in the order of the hosts."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("data", "disk-1", "disk-2"):
+        (tmp_path / name).mkdir()
+    assert main(["split", "breast-cancer", "--nodes", "4", "--out", "{node}.svm"]) == 0
+    for node in range(4):
+        Path(f"{node}.svm").rename(f"disk-{2 - node % 2}/shard-{node}.svm")
+    return tmp_path
+
+
+def test_a_host_needs_only_the_files_of_its_nodes(hosts, disks):
+    before = hosts.traffic()
+    outcome = run_page(hosts, disks)
+    assert outcome.returncode == 0, outcome.stderr
+    assert hosts.traffic()[0]["sent"] > before[0]["sent"] + 8 * 30
+    assert main(["train", "breast-cancer", "--nodes", "4", "--quiet", "--out", "one.npz"]) == 0
+    assert bits_of_model("model.npz") == bits_of_model("one.npz")
+
+
+def test_a_firewall_between_hosts_ends_the_job_with_the_address(hosts, disks):
+    with hosts.isolated():
+        outcome = run_page(hosts, disks)
+    assert outcome.returncode == 1
+    assert "dest_addr=10.77.0." in outcome.stdout  # where UCX writes
+    assert "adfs: rank" in outcome.stderr
+    assert not Path("model.npz").exists()
+
+
+def test_ranks_listen_on_the_ports_of_their_range(hosts, script, monkeypatch):
+    monkeypatch.setenv("UCX_TCP_PORT_RANGE", "20100-20199")
+    monkeypatch.setenv("MPIEXEC_PORT_RANGE", "20000:20099")
+    body = """
+    with open("/proc/self/net/tcp") as file:
+        sockets = [line.split() for line in list(file)[1:]]
+    port = lambda address: int(address.split(":")[1], 16)
+    open_ports = [port(own) for _, own, _, state, *_ in sockets if state == "0A"]
+    servers = [port(to) for _, _, to, state, *_ in sockets if (state, to[:2]) == ("01", "FE")]
+    told = world.gather([min(open_ports), max(open_ports), *servers])
+    if rank == 0:
+        print(told)
+    """
+    outcome = run(hosts, script(body))
+    assert outcome.returncode == 0, outcome.stderr
+    for low, high, server in json.loads(outcome.stdout):
+        assert 20100 <= low <= high <= 20199
+        assert 20000 <= server <= 20099

@@ -44,6 +44,15 @@ def test_ranks_have_the_models_of_one_process(n, suffix, algorithm, mpiexec, cap
     assert {**one.meta, "command": ""} == {**ranks.meta, "command": ""}
 
 
+def test_ranks_on_the_files_of_split_have_the_model_of_the_whole(mpiexec, capsys):
+    assert main(["split", "people.csv", "--nodes", "5", "--out", "shard-{node}.parquet"]) == 0
+    assert main(["train", "people.csv", *OPTIONS, "--out", "one.npz"]) == 0
+    arguments = ["train", "shard-{node}.parquet", *OPTIONS, "--out", "ranks.npz"]
+    done = mpiexec.run(2, "-m", "adfs", *arguments, "--engine", "mpi")
+    assert done.returncode == 0, done.stderr
+    assert Model.load("one.npz").thetas.tobytes() == Model.load("ranks.npz").thetas.tobytes()
+
+
 @pytest.mark.soak  # tests/unit/test_tables.py has it on ranks that are threads
 def test_a_wrong_line_ends_the_job_with_one_sentence(home, mpiexec):
     with (home / "people.csv").open("a") as file:

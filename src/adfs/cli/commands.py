@@ -137,6 +137,32 @@ The best C has the lowest mean log-loss over the folds (--loss logistic), the hi
 depend on --seed and the nodes' rows alone. Exit codes: 0 all runs converged, 2 bad input, 3 a run
 stopped before tol, 1 the program or a rank failed, 130 and 143 interrupted.""")
 
+SPLIT = read_command(f"""
+split  divide a file into one file per node
+
+Write the rows of one file to one file per node, as `adfs train` would distribute them: a training
+on the files has the bits of a training on the whole. Lines are copied as they are. CSV, TSV and
+Parquet can be converted into each other, with all columns.
+
+options:
+{options.ONE_FILE.replace("a name", "or a name")}
+  --nodes N: positive = {options.DEFAULT_NODES}  number of nodes
+  --out FILE: shards  the files, with {{node}} for the number of the node, from 0; the suffix says
+    the format, and .gz, .bz2 or .xz behind it a compression of text
+  --partition HOW: cut = even  even (shuffled, as by train) or contiguous
+  --by COLUMN: text  column of a table: rows with the same value go to one node. The values in
+    their order go to the node with the fewest rows so far
+  --categorical A,B,C: names  columns of a CSV or TSV file that hold names, though they look like
+    numbers; they stay words in Parquet files
+{options.SEED}{options.JSON}
+
+examples:
+  adfs split train.txt.gz --nodes 3 --out 'new-{{node}}.txt'
+  adfs split breast-cancer --nodes 9 --partition contiguous --out 'shard-{{node}}.svm.gz' --json
+
+Files of an earlier split are replaced, each when it is complete. Exit codes: 0 done, 2 bad input,
+1 the program or its environment failed, 130 and 143 interrupted.""")
+
 COMPARE = read_command(f"""
 compare  compare algorithms on one problem, by time to accuracy
 
@@ -372,7 +398,7 @@ examples:
 
 `adfs COMMAND --help` explains a command. Exit codes: 0 converged or done, 2 bad input, 3 stopped
 before tol, 1 the program or its environment failed, 130 and 143 interrupted.""",
-    (TRAIN, PREDICT, PATH, COMPARE, REPRODUCE, SCHEDULE, DATASETS, INFO, COMPLETION),
+    (TRAIN, PREDICT, PATH, SPLIT, COMPARE, REPRODUCE, SCHEDULE, DATASETS, INFO, COMPLETION),
 )
 
 

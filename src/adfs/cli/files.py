@@ -8,13 +8,13 @@ import contextlib
 import json
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from adfs.cli.arguments import Kind
-from adfs.cli.options import FOLDER, INPUT, OUTPUT
+from adfs.cli.options import FOLDER, INPUT, OUTPUT, SHARDS
 from adfs.cli.output import OutputError
 from adfs.errors import DataError, ParameterError
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from adfs.engine.execution import Execution
+    from adfs.storage import Buffer
 
 MISSING = (
     "pictures need matplotlib, which is not installed; run pip install '.[plots]' in the folder of "
@@ -33,15 +34,15 @@ TRACE = "json"
 
 def check_paths(args: argparse.Namespace) -> None:
     """Refuse outputs that cannot be written, or would overwrite an input or each other."""
-    files, folders = _given(args, OUTPUT), _given(args, FOLDER)
+    files, folders = [*_given(args, OUTPUT).items(), *_shards(args)], _given(args, FOLDER)
     if not files and not folders:
         return
     made = {os.path.realpath(path) for path in folders.values() if not os.path.exists(path)}
-    for flag, path in files.items():
+    for flag, path in files:
         if os.path.dirname(os.path.realpath(path)) not in made:
             check_writable(flag, path)
     taken = {identity(path): path for path in _inputs(args)}
-    for flag, path in {**files, **folders}.items():
+    for flag, path in [*files, *folders.items()]:
         rival = taken.setdefault(identity(path), f"{flag} {path}")
         if rival != f"{flag} {path}":
             raise DataError(f"{flag} {path} would overwrite {rival}; name another.")
@@ -51,6 +52,20 @@ def _given(args: argparse.Namespace, kind: Kind) -> dict[str, str]:
     options = [each for each in args.command.options if each.kind == kind]
     found = {each.flag or each.metavar: getattr(args, each.dest) for each in options}
     return {name: path for name, path in found.items() if path is not None}
+
+
+def _shards(args: argparse.Namespace) -> Iterator[tuple[str, str]]:
+    """Of the files that are written one per node, the first and those that exist already."""
+    for flag, pattern in _given(args, SHARDS).items():
+        from adfs.data.files import shard_nodes, shard_path
+
+        nodes = {0, *shard_nodes(pattern)}
+        if (last := max(nodes)) >= args.nodes:
+            raise DataError(
+                f"{flag} {pattern} must be the files of --nodes {args.nodes} only, but "
+                f"{shard_path(pattern, last)} exists, which would count as a node; remove it."
+            )
+        yield from ((flag, str(shard_path(pattern, node))) for node in sorted(nodes))
 
 
 def _inputs(args: argparse.Namespace) -> Iterator[str]:
@@ -112,7 +127,7 @@ def writing(path: str) -> Iterator[str]:
         ) from None
 
 
-def write(path: str, content: bytes) -> None:
+def write(path: str, content: "Buffer | Iterable[Buffer]") -> None:
     """Write a complete file, or leave what was there."""
     from adfs.storage import write_whole
 

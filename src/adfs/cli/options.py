@@ -94,10 +94,11 @@ def _grid(text: str) -> str:
 INPUT = Kind(read=_path, role="reads a file")
 OUTPUT = Kind(read=_path, role="writes a file")
 FOLDER = Kind(read=_path, role="writes a folder")
+SHARDS = Kind(read=_path, role="writes one file per node")
 CHOICES = {
-    "loss": LOSSES, "partition": PARTITIONS, "clock": CLOCKS, "rule": RULES, "law": LAWS,
-    "scope": SCOPES, "axis": AXES, "weighting": ("balanced",), "shell": SHELLS,
-    "engine": ("local", "mpi"), "mapping": ("contiguous", "graph"),
+    "loss": LOSSES, "partition": PARTITIONS, "cut": PARTITIONS[:2], "clock": CLOCKS,
+    "rule": RULES, "law": LAWS, "scope": SCOPES, "axis": AXES, "weighting": ("balanced",),
+    "shell": SHELLS, "engine": ("local", "mpi"), "mapping": ("contiguous", "graph"),
     "schedule": ("shared", "poisson"),
 }  # fmt: skip
 SUGGESTIONS = {
@@ -117,11 +118,15 @@ KINDS = {  # by the words for them in the texts below
     "input": INPUT,
     "output": OUTPUT,
     "folder": FOLDER,
+    "shards": SHARDS,
     **{name: Kind(choices=names) for name, names in CHOICES.items()},
     **{name: Kind(suggestions=names) for name, names in SUGGESTIONS.items()},
 }
 # Options with the same word here exclude each other.
-RIVALS = {"--sigma": "strength", "--C": "strength", "--mpi": "task", "--compile": "task"}
+RIVALS = {
+    "--sigma": "strength", "--C": "strength", "--mpi": "task", "--compile": "task",
+    "--partition": "rows", "--by": "rows",
+}  # fmt: skip
 
 
 def read_command(page: str, verbs: tuple[Command, ...] = ()) -> Command:
@@ -178,9 +183,10 @@ settings
     such as max-iter = 1000; typed flags take precedence, and --no-X undoes a switch X = true
   --save-config FILE: output  write all settings to this file, for --config"""
 
-DATA = """
+ONE_FILE = """
   DATA: input  a LIBSVM file (plain, .gz, .bz2, .xz), a table (.csv, .tsv, .parquet), a .npz file
-    with X and y, a name from `adfs datasets`, or a pattern holding {node} (from 0) with one file
+    with X and y, a name from `adfs datasets`"""
+DATA = f"""{ONE_FILE}, or a pattern holding {{node}} (from 0) with one file
     per node"""
 SCHEDULE_FILE = "\n  FILE: input  a schedule file"
 

@@ -139,6 +139,17 @@ def require_unique(source: object, names: Sequence[str]) -> None:
             )
 
 
+def require_columns(source: object, names: Sequence[str], flag: str, wanted: Iterable[str]) -> None:
+    """Refuse a name that no column of a table has."""
+    for name in wanted:
+        if name not in names:
+            shown = shortened(", ".join(names), LONGEST_LIST)
+            raise DataError(
+                f"{flag} {name} must be a column of {source}, but its columns are {shown}; "
+                "check the name, and the separator of the file."
+            )
+
+
 def select(
     source: object,
     names: Sequence[str],
@@ -153,21 +164,15 @@ def select(
     >>> select("a.csv", ["x", "y", "z"], "y", None, ())
     ('y', ['x', 'z'])
     """
-    shown = shortened(", ".join(names), LONGEST_LIST)
     if target is None:
+        shown = shortened(", ".join(names), LONGEST_LIST)
         raise DataError(
             f"{source} is a table, so --target must name the column to predict; its columns are "
             f"{shown}."
         )
-    for flag, wanted in (
-        ("--target", [target]), ("--features", features or []), ("--categorical", categorical),
-    ):  # fmt: skip
-        for name in wanted:
-            if name not in names:
-                raise DataError(
-                    f"{flag} {name} must be a column of {source}, but its columns are {shown}; "
-                    "check the name, and the separator of the file."
-                )
+    require_columns(source, names, "--target", [target])
+    require_columns(source, names, "--features", features or ())
+    require_columns(source, names, "--categorical", categorical)
     if target in (features or ()):
         raise DataError(f"--features must not hold the target {target!r}; leave it out.")
     chosen = list(features) if features is not None else [n for n in names if n != target]

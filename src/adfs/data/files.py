@@ -98,13 +98,13 @@ def load_rows(
     source: str | os.PathLike[str], selection: Selection = EVERYTHING
 ) -> tuple[Matrix, NDArray[Any] | None]:
     """The same for prediction: a file may leave out the labels, which then are None."""
-    reader = _open_file(*_find_file(source, selection))
+    reader = _open_file(*find_file(source, selection))
     survey_columns(Alone(), [reader], selection)
     return read_all(reader)
 
 
 def _open_file(path: Path, selection: Selection) -> Reader:
-    return _format_of(path)(Alone(), path, selection)
+    return format_of(path)(Alone(), path, selection)
 
 
 def survey_columns(
@@ -129,14 +129,14 @@ def survey_columns(
 
 def is_table(name: str) -> bool:
     """Whether a file is a table, whose columns have names."""
-    return issubclass(_format_of(Path(name)), TableReader)
+    return issubclass(format_of(Path(name)), TableReader)
 
 
-def _format_of(path: Path) -> type[Reader]:
+def format_of(path: Path) -> type[Reader]:
     return next(reader for reader in READERS if reader.recognises(path))
 
 
-def _find_file(source: str | os.PathLike[str], selection: Selection) -> tuple[Path, Selection]:
+def find_file(source: str | os.PathLike[str], selection: Selection) -> tuple[Path, Selection]:
     """The file behind one DATA; a data set adds the number of its columns."""
     name, path = os.fspath(source), Path(source)
     if NODE in name:
@@ -215,7 +215,7 @@ def load_share(
     if NODE in source:
         shards, encoding = _load_pattern(peers, source, nodes, selection)
     elif peers.size == 1:
-        reader = _open_file(*_find_file(source, selection))
+        reader = _open_file(*find_file(source, selection))
         survey_columns(peers, [reader], selection)
         samples = require_labels(*read_all(reader), source)
         shards, encoding = partition(*samples, n_nodes, how, seed, m), reader.columns
@@ -254,7 +254,7 @@ def _load_pattern(
         return require_labels(*read_all(readers[node]), paths[node])
 
     samples = attempt(peers, lambda: _of_each(nodes, read))
-    facts = [Facts.of(X, None, isinstance(X, np.ndarray)) for X, _ in samples]
+    facts = [Facts.of(X, None, None) for X, _ in samples]
     bounds = np.cumsum([0, *(len(y) for _, y in samples)])
     pieces = [Piece(X, y, np.arange(*bounds[k : k + 2])) for k, (X, y) in enumerate(samples)]
     shards = _shards(peers, pattern, pieces, _gathered(peers, facts), np.diff(bounds).tolist())
@@ -339,9 +339,9 @@ def _shards(
 def _open_together(peers: Peers, source: str, selection: Selection) -> Reader:
     """Find the file on each rank's host and open it together; all ranks must see the same."""
     # A data set is downloaded by rank 0 before the others search for it.
-    found = attempt(peers, lambda: None if peers.rank else _find_file(source, selection))
+    found = attempt(peers, lambda: None if peers.rank else find_file(source, selection))
     try:
-        found, error = found or _find_file(source, selection), None
+        found, error = found or find_file(source, selection), None
     except AdfsError as missing:
         error = DataError(f"On the host of rank {peers.rank}, {missing}")
     agree(peers, error)
@@ -349,7 +349,7 @@ def _open_together(peers: Peers, source: str, selection: Selection) -> Reader:
     path, selection = found
     seen = peers.gather(attempt(peers, lambda: _identity(path)))
     attempt(peers, lambda: _require_same_file(path, seen))
-    return _format_of(path)(peers, path, selection)
+    return format_of(path)(peers, path, selection)
 
 
 def _identity(path: Path) -> list[int]:
@@ -360,7 +360,7 @@ def _identity(path: Path) -> list[int]:
             "one, or use --engine local."
         )
     with read_errors(path):
-        return [path.stat().st_size, digest_of_ends(path), READERS.index(_format_of(path))]
+        return [path.stat().st_size, digest_of_ends(path), READERS.index(format_of(path))]
 
 
 def _require_same_file(path: Path, seen: list[Any]) -> None:

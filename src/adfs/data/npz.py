@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,16 +41,21 @@ def save_npz(path: str | os.PathLike[str], X: Any, y: Any) -> None:
     """Write samples as `load_data` reads them: arrays ``X`` and ``y``, or CSR parts ``X_...``."""
     X = _checked(X, path)
     y = as_vector(y, X.shape[0], f"{os.fspath(path)}: y")
+    try:
+        with open(path, "wb") as file:
+            write_npz(file, X, y)
+    except OSError as error:
+        raise DataError(f"{path} cannot be written: {error.strerror}; choose another.") from error
+
+
+def write_npz(file: IO[bytes], X: Matrix, y: Vector) -> None:
+    """The same to an open file, of samples that are checked."""
     if isinstance(X, np.ndarray):
         arrays: dict[str, Any] = {"X": X}
     else:
         parts = (X.data, X.indices, X.indptr, np.array(X.shape))
         arrays = dict(zip(CSR_KEYS, parts, strict=True))
-    try:
-        with open(path, "wb") as file:
-            np.savez(file, y=y, **arrays)
-    except OSError as error:
-        raise DataError(f"{path} cannot be written: {error.strerror}; choose another.") from error
+    np.savez(file, y=y, **arrays)
 
 
 class NpzReader:

@@ -48,6 +48,8 @@ class Selection(NamedTuple):
         Columns whose values are names even if they look like numbers.
     columns : Columns or None
         How columns become features, where a model knows it; the target may then be missing.
+    all_columns : bool
+        All columns of a table, without a target, whatever they hold.
     """
 
     n_features: int | None = None
@@ -55,6 +57,7 @@ class Selection(NamedTuple):
     features: tuple[str, ...] | None = None
     categorical: tuple[str, ...] = ()
     columns: Columns | None = None
+    all_columns: bool = False
 
 
 class Reader(Protocol):

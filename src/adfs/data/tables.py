@@ -27,6 +27,7 @@ from adfs.data.columns import (
     Columns,
     ColumnSurvey,
     Survey,
+    require_columns,
     require_unique,
     select,
     too_many,
@@ -66,6 +67,10 @@ class TableReader:
                 f"--n-features {given.n_features} pads rows without names, but {self.path} is a "
                 "table; leave it out, or choose columns with --features."
             )
+        if given.all_columns:
+            require_columns(self.path, names, "--categorical", given.categorical)
+            self.target, self.features = None, list(names)
+            return
         if known is None:
             self.target, self.features = select(self.path, names, *given[1:4])
             return
@@ -202,13 +207,14 @@ class TableReader:
         if len(distinct) > MOST_CATEGORIES and name != self.target:
             raise too_many(self.path, name)
         for word in distinct:
-            kind = NUMBER if not are_names and _is_number(word) else WORD
+            kind = NUMBER if not are_names and is_number(word) else WORD
             if kind not in survey.found:
                 survey.add(kind, place(values.index(word).as_py()), word)
         survey.words.update(distinct)
 
 
-def _is_number(word: str) -> bool:
+def is_number(word: str) -> bool:
+    """Whether a word of a table is read as a number."""
     try:
         float(word)
     except ValueError:
@@ -230,16 +236,17 @@ def _pyarrow() -> Any:
     return pyarrow
 
 
-def parquet_bytes(columns: dict[str, Sequence[Any]]) -> bytes:
-    """A Parquet file with these columns."""
-    arrow = _pyarrow()
-    buffer = BytesIO()
-    arrow.parquet.write_table(arrow.table({k: list(v) for k, v in columns.items()}), buffer)
+def parquet_bytes(columns: Any) -> bytes:
+    """A Parquet file with these columns: a table of pyarrow, or lists by their names."""
+    arrow, buffer = _pyarrow(), BytesIO()
+    if isinstance(columns, dict):
+        columns = arrow.table({name: list(values) for name, values in columns.items()})
+    arrow.parquet.write_table(columns, buffer)
     return buffer.getvalue()
 
 
 @contextmanager
-def _arrow_errors(path: Path) -> Iterator[None]:
+def arrow_errors(path: Path) -> Iterator[None]:
     """Every error of pyarrow as one sentence."""
     try:
         with read_errors(path):
@@ -332,6 +339,13 @@ class CsvReader(TableReader, LineReader):
         else:
             self.note_words(survey, name, values, place, name in self.selection.categorical)
 
+    def tables(self, types: dict[str, Any]) -> Iterator[tuple[bytes, Any]]:
+        """Blocks of lines, as text and as a table; columns without a type get the one that fits."""
+        for first_line, text in self.texts():
+            numbers = line_numbers(first_line, text)
+            self._require_utf8(text, numbers)
+            yield text, self._read(text, self._places(text, numbers), types)
+
     def parse(self, text: bytes, numbers: Sequence[int]) -> Block:
         """Rows with the types that all rows agree on."""
         self._require_utf8(text, numbers)
@@ -394,7 +408,7 @@ class CsvReader(TableReader, LineReader):
     def _explain(self, text: bytes, place: Place, types: dict[str, Any]) -> None:
         """Raise the error about the first value that does not fit its type."""
         arrow = _pyarrow()
-        known = {arrow.float64(): (NUMBER, _is_number), arrow.bool_(): (TRUTH, _is_truth)}
+        known = {arrow.float64(): (NUMBER, is_number), arrow.bool_(): (TRUTH, _is_truth)}
         words = self._read(text, place, {name: arrow.string() for name in self.wanted})
         faults = []
         for name, kind in types.items():
@@ -424,6 +438,11 @@ class CsvReader(TableReader, LineReader):
 
 def _is_truth(word: str) -> bool:
     return word in TRUE or word in FALSE
+
+
+def separator_of(path: Path) -> str | None:
+    """What separates the columns in a file of this name; None if it is not CSV or TSV."""
+    return SEPARATORS.get(_suffix(path))
 
 
 def _suffix(path: Path) -> str:
@@ -459,7 +478,7 @@ class ParquetReader(TableReader):
         if self.path.is_dir():
             raise DataError(f"{self.path} must be a file, but is a folder; name a file in it.")
         arrow = _pyarrow()
-        with _arrow_errors(self.path):
+        with arrow_errors(self.path):
             self.file = arrow.parquet.ParquetFile(self.path)
             about = self.file.metadata
             sizes = [about.row_group(k).num_rows for k in range(about.num_row_groups)]
@@ -473,6 +492,11 @@ class ParquetReader(TableReader):
     def count(self) -> int:
         """Rows of the file."""
         return int(self.first_row[-1])
+
+    def table(self) -> Any:
+        """All rows of the wanted columns."""
+        groups = range(len(self.first_row) - 1)
+        return _pyarrow().concat_tables([self._read_group(k, self.wanted) for k in groups])
 
     def survey(self, rank: int, size: int) -> Survey:
         """Kinds of all columns, and the words in the row groups of one of ``size`` ranks."""
@@ -505,7 +529,7 @@ class ParquetReader(TableReader):
 
     def _as_words(self, column: Any) -> Any:
         arrow = _pyarrow()
-        with _arrow_errors(self.path):
+        with arrow_errors(self.path):
             return column.cast(arrow.string()).combine_chunks()
 
     def read(self, rows: Numbers | None = None, keep: bool = True) -> Iterator[Piece]:
@@ -526,7 +550,7 @@ class ParquetReader(TableReader):
             yield Piece(X, y, positions)
 
     def _read_group(self, group: int, names: list[str]) -> Any:
-        with _arrow_errors(self.path):
+        with arrow_errors(self.path):
             table = self.file.read_row_group(group, columns=names, use_threads=False)
             table.validate(full=True)  # of a damaged file: words must be UTF-8
             return table

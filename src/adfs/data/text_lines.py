@@ -82,7 +82,7 @@ class LineReader:
         self._first_row = np.concatenate([[0], np.cumsum(rows)])
         self._first_line = self.first_line + np.concatenate([[0], np.cumsum(lines)])
         n_samples = int(self._first_row[-1])
-        attempt(peers, lambda: self._require_samples(n_samples))
+        attempt(peers, lambda: self.require_samples(n_samples))
         return n_samples
 
     def read(self, rows: Numbers | None = None, keep: bool = True) -> Iterator[Piece]:
@@ -119,7 +119,7 @@ class LineReader:
             if n_new:
                 yield Piece(X, y, np.arange(n_rows, n_rows + n_new))
             n_rows += n_new
-        self._require_samples(n_rows)
+        self.require_samples(n_rows)
 
     def texts(self) -> Iterator[tuple[int, bytes]]:
         """The samples of the whole file in blocks of whole lines, with the first line's number."""
@@ -173,7 +173,8 @@ class LineReader:
                 at += len(text)
         return np.array(counts, dtype=np.int64)
 
-    def _require_samples(self, count: int) -> None:
+    def require_samples(self, count: int) -> None:
+        """Refuse a file without rows."""
         if not count:
             raise DataError(
                 f"{self.path} must hold at least one sample, but has none; check the file."
