@@ -23,12 +23,13 @@ from adfs.engine.checkpointer import Checkpoints
 from adfs.engine.execution import Execution, gather_executions
 from adfs.engine.interrupts import Interrupts
 from adfs.engine.progress import run_display
+from adfs.engine.run_identity import data_fingerprint
 from adfs.engine.stopping import Stopping
 from adfs.errors import DataError, ParameterError, shortened
 from adfs.model import Model, Vector, finite, worst
 from adfs.mpi.communicator import Communicator
 from adfs.problem.finite_sum import Problem
-from adfs.quality import Quality, phrase, quality, texts_of
+from adfs.quality import Quality, phrase, quality
 from adfs.schedule.delays import Delays
 from adfs.solver import Result, RunOptions
 from adfs.solver import run as solve
@@ -84,14 +85,15 @@ def _train(
         results, loaded.problem, args.intercept, shell_command(args), loaded.classes,
         loaded.columns, loaded.scaler,
     )  # fmt: skip
-    fit = _on_training_data(loaded, model, results)
+    fit = _on_training_data(args, loaded, model, results)
     result = worst(results)
     assert result.execution is not None
     ranks = [] if world is None else gather_executions(network, result.execution)
+    digest = "" if args.report is None else data_fingerprint(loaded.problem, loaded.codes)
     facts = record(args, loaded, results, model, fit, test)
     problem = loaded.problem_of([each is result for each in results].index(True))
     if first:
-        return lambda: _finish(args, problem, results, model, facts, ranks)
+        return lambda: _finish(args, problem, results, model, facts, ranks, digest)
     return lambda: _exit_code(args, result, prints=False)
 
 
@@ -239,7 +241,7 @@ def record(
         "consensus_error": finite(max(float(each["consensus_error"] or 0.0) for each in last)),
         "C": finite(1.0 / loaded.problem.total_sigma),
         "train": train,
-        "test": None if test is None else judge(model, *test),
+        "test": None if test is None else judge(model, *test, args.report is not None),
         **output.values(args, "tol", "data", "tau", "clock", "out", "trace", "report"),
     }
     if len(results) > 1:
@@ -258,14 +260,16 @@ def record(
     return facts
 
 
-def _on_training_data(loaded: Loaded, model: Model, results: Sequence[Result]) -> Quality:
+def _on_training_data(
+    args: argparse.Namespace, loaded: Loaded, model: Model, results: Sequence[Result]
+) -> Quality:
     """How well a model fits the samples of all nodes; called on all ranks."""
     thetas = results[0].theta if len(results) == 1 else np.stack([each.theta for each in results])
     problem, nodes = loaded.problem, loaded.problem.nodes.tolist()
     with one_blas_thread():  # the same bits, however many cores a process may use
         scores = [_scores_on(problem, thetas.T, node) for node in nodes]
     labels = [loaded.labels(problem.node_rows(node)) for node in nodes]
-    return quality(model, problem.network, scores, labels)
+    return quality(model, problem.network, scores, labels, args.report is not None)
 
 
 def _scores_on(problem: Problem, theta: Vector, node: int) -> Vector:
@@ -281,7 +285,7 @@ def _scores_on(problem: Problem, theta: Vector, node: int) -> Vector:
 
 def _finish(
     args: argparse.Namespace, problem: Problem, results: Sequence[Result], model: Model,
-    facts: Record, ranks: Sequence[Execution],
+    facts: Record, ranks: Sequence[Execution], digest: str,
 ) -> int:  # fmt: skip
     """Write all files asked for, even if one of them fails, and print; the exit code.
 
@@ -298,8 +302,9 @@ def _finish(
         from adfs.study.report import train_page
 
         page = train_page(
-            problem, result, tol=args.tol, data=args.data, measures=_measures(facts), ranks=ranks,
-            command=shell_command(args),
+            problem, results, tol=args.tol, data=args.data, ranks=ranks, model=model,
+            command=shell_command(args), fingerprint=digest,
+            quality={"training": facts["train"], "test": facts["test"]},
         )  # fmt: skip
         files.write(path, page.encode())
 
@@ -394,15 +399,6 @@ def _parameters_line(facts: Record) -> str:
     }
     known = [text.format(chosen[name]) for name, text in texts.items() if chosen[name] is not None]
     return f"{facts['algorithm']}, {chosen['how']} on {facts['graph']}: {', '.join(known)}"
-
-
-def _measures(facts: Record) -> dict[str, str]:
-    """How well the model fits the training samples and those of ``--test``, as text."""
-    return {
-        f"{title}, {label}": text
-        for which, label in (("train", "training"), ("test", "test"))
-        for title, text in texts_of(facts[which] or {}).items()
-    }
 
 
 def _number(value: float | None, form: str) -> str:

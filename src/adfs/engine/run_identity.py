@@ -14,6 +14,7 @@ from adfs.algorithms.base import MethodSetting, Vector
 from adfs.errors import ParameterError
 from adfs.kernels.rows import DenseRows
 from adfs.problem.finite_sum import Problem
+from adfs.storage import digest
 
 CHUNK = 1 << 17  # numbers converted at a time
 Identity = dict[str, Any]
@@ -108,13 +109,24 @@ def _fingerprint(array: NDArray[Any]) -> str:
     return fingerprint((np.atleast_2d(array),), np.empty(0), np.empty(0))
 
 
-def _node_fingerprint(problem: Problem, node: int) -> str:
+def data_fingerprint(problem: Problem, labels: NDArray[Any] | None = None) -> str:
+    """Digest of the samples of all nodes, the same on any number of ranks; called on all of them.
+
+    ``labels`` are those of the samples here, where the problem's are of one class only.
+    """
+    own = {str(node): _node_fingerprint(problem, node, labels) for node in problem.nodes.tolist()}
+    found = {node: each for part in problem.network.gather(own) for node, each in part.items()}
+    return digest(*(found[str(node)] for node in range(problem.n_nodes)))
+
+
+def _node_fingerprint(problem: Problem, node: int, labels: NDArray[Any] | None = None) -> str:
     part, rows = problem.node_rows(node), problem.rows
+    labels = problem.labels if labels is None else labels
     if isinstance(rows, DenseRows):
         arrays: tuple[NDArray[Any], ...] = (rows.values[part],)
     else:
         arrays = (rows.values, rows.indices, rows.indptr[part.start : part.stop + 1])
-    return fingerprint(arrays, problem.labels[part], problem.weights[part])
+    return fingerprint(arrays, labels[part], problem.weights[part])
 
 
 def _add(found: Any, name: str, array: NDArray[Any], dtype: Any = None) -> None:
