@@ -140,7 +140,7 @@ def _histogram(
     network: Network, scores: Sequence[Array], labels: Sequence[NDArray[Any]],
     root_mean_squared_error: float | None, **_: Any,
 ) -> Quality | None:  # fmt: skip
-    """How many residuals, target minus prediction, are in each bin; None if none is finite or all 0.
+    """How many residuals, target minus prediction, are in each bin; None if all are 0 or one is not finite.
 
     The outer bins hold everything beyond them.
     """

@@ -23,9 +23,10 @@ def show(source, **values):
 def empty_page():
     """The frame of all pages."""
     texts = dict.fromkeys(
-        ("title", "kicker", "heading", "status", "ending", "proof", "subject"), "t"
+        ("title", "kicker", "heading", "status", "ending", "proof", "subject", "features", "remark"), "t"
     )
-    return render("page.html", **texts, problem=make_problem(), tiles=[], titles={}, chart=None)
+    frame = {"tiles": [], "titles": {}, "halves": [], "chart": None}
+    return render("page.html", **texts, **frame, problem=make_problem())
 
 
 @given(ANY_TEXT)

@@ -71,7 +71,7 @@ def coefficient_tables(model: Model) -> list[tuple[Any, list[Any]]]:
             for j in largest
         ]  # fmt: skip
         if model.intercept:
-            shown.append(("intercept", None, "", [(number(row[-1]), "")]))
+            shown.append(("intercept", None, "", [(number(row[-1]), ""), *([("", "")] if scaler else [])]))
         tables.append((label, shown))
     return tables
 
