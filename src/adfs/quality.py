@@ -140,9 +140,9 @@ def _histogram(
     network: Network, scores: Sequence[Array], labels: Sequence[NDArray[Any]],
     root_mean_squared_error: float | None, **_: Any,
 ) -> Quality | None:  # fmt: skip
-    """How many residuals, target minus prediction, are in each bin; None if all are 0 or one is not finite.
+    """How many residuals, target minus prediction, are in each bin; the outer ones hold the rest.
 
-    The outer bins hold everything beyond them.
+    None if all residuals are 0, or one is not finite.
     """
     if not root_mean_squared_error:
         return None

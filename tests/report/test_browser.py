@@ -36,12 +36,14 @@ return window.foreign === undefined;
 """
 # Boxes of the labels at curves, of the plot without its axes, and of the whole chart.
 BOXES = """\
-const box = (each) => { const r = each.getBoundingClientRect(); return [r.left, r.top, r.right, r.bottom]; };
-const all = (selector) => [...document.querySelectorAll(selector)].map(box);
+const box = (r) => [r.left, r.top, r.right, r.bottom];
+const all = (selector) => [...document.querySelectorAll(selector)]
+  .map((each) => box(each.getBoundingClientRect()));
 return [all(".label-at-curve"), all("#chart .u-over")[0], all("#chart canvas")[0]];
 """
 CUES = """\
-return [...document.querySelectorAll(".scroll")].filter((each) => each.scrollWidth > each.clientWidth + 1)
+return [...document.querySelectorAll(".scroll")]
+  .filter((each) => each.scrollWidth > each.clientWidth + 1)
   .map((each) => getComputedStyle(each).backgroundImage.split("linear-gradient").length - 1);
 """
 FETCH = """\

@@ -22,9 +22,8 @@ def show(source, **values):
 
 def empty_page():
     """The frame of all pages."""
-    texts = dict.fromkeys(
-        ("title", "kicker", "heading", "status", "ending", "proof", "subject", "features", "remark"), "t"
-    )
+    names = "title kicker heading status ending proof subject features remark"
+    texts = dict.fromkeys(names.split(), "t")
     frame = {"tiles": [], "titles": {}, "halves": [], "chart": None}
     return render("page.html", **texts, **frame, problem=make_problem())
 

@@ -7,6 +7,7 @@ import pytest
 
 import adfs
 from adfs.model import Model
+from adfs.study.numbers import listing
 from adfs.study.report import compare_page, train_page
 from adfs.study.report.convergence_chart import LETTER, LINE, place_labels
 from adfs.study.report.model_pictures import MOST_ROWS, MOST_TABLES, coefficient_tables
@@ -62,7 +63,7 @@ def page_of(model, quality, problem=None):
 
 def test_the_page_shows_measures_of_training_and_test_data():
     train = {"accuracy": 0.75, "auc": 0.8, "precision": 0.5, "recall": 1.0,
-             "confusion": [[3, 1], [0, 1234]], "roc": [[0.0, 0.0], [0.0, 1.0], [1.0, 1.0]]}  # fmt: skip
+             "confusion": [[3, 1], [0, 1234]], "roc": [[0.0, 0.0], [1.0, 1.0]]}  # fmt: skip
     page = page_of(model_of([1.0, 2.0], ["no", "yes"]),
                    {"training": train, "test": {"accuracy": 0.5}})  # fmt: skip
     assert "accuracy, test50.00 %" in page.words("header").replace("\n", "")
@@ -92,7 +93,7 @@ def test_names_of_features_and_classes_stay_text():
     assert len(page.all("script")) == 2
     assert not page.all("b")
     assert EVIL in "".join(page.words("section", id="model"))
-    assert [run["label"] for run in page.data["chart"]["runs"]][0].startswith("class ")
+    assert page.data["chart"]["runs"][0]["label"].startswith("class ")
 
 
 def test_more_than_two_classes_have_a_curve_and_a_row_each(tmp_path, monkeypatch):
@@ -123,7 +124,7 @@ def test_the_ranking_is_that_of_the_times(comparison):
     times = {label: comparison.time_to(label, 1e-4) for label in comparison.labels}
     known = sorted((time, label) for label, time in times.items() if time is not None)
     assert [bar[0] for bar in found["bars"]][: len(known)] == [label for _, label in known]
-    assert found["fastest"] == known[0][1]
+    assert found["first"] == [known[0][1]]
     assert [bar[3][0][1] for bar in found["bars"]].count("fastest") == 1
     assert max(bar[1][1] for bar in found["bars"]) == 100.0
     page = Page(compare_page(make_problem(4), comparison))
@@ -139,7 +140,16 @@ def test_what_did_not_arrive_is_said_and_never_fastest(comparison):
     assert {bar[0] for bar in late} == set(comparison.labels) - set(arrived) != set()
     assert all("not reached" in bar[3][0][1] for bar in late)
     words = Page(compare_page(make_problem(4), strict)).words("header")
-    assert f"Not reached by {found['late']}" in words or "No algorithm reached" in words
+    assert f"Not reached by {listing(found['late'])}" in words or "No algorithm reached" in words
+
+
+def test_equal_costs_share_the_first_place():
+    problem = make_problem(1)
+    comparison = adfs.compare(problem, ["adfs", "newton"], tol=1e-3)
+    found = rank(comparison, "n_comm")
+    assert found["first"] == ["adfs", "newton"]
+    words = Page(compare_page(problem, comparison, axis="n_comm")).words("header")
+    assert "adfs and newton are first." in words
 
 
 def test_an_accuracy_beyond_the_optimum_has_no_ranking(comparison):
@@ -151,8 +161,8 @@ def test_an_accuracy_beyond_the_optimum_has_no_ranking(comparison):
 
 def test_labels_at_curves_never_cover_each_other():
     random = np.random.default_rng(0)
-    wanted = [(x, y, "a label"[: 2 + k % 5], "0")
-              for k, (x, y) in enumerate(random.uniform([62, 100], [620, 316], (12, 2)))]  # fmt: skip
+    places = random.uniform([62, 100], [620, 316], (12, 2))
+    wanted = [(x, y, "a label"[: 2 + k % 5], "0") for k, (x, y) in enumerate(places)]
     placed = place_labels(sorted(wanted, key=lambda each: -each[1]))
     for k, (x, y, text, _) in enumerate(placed):
         for a, b, other, _ in placed[:k]:

@@ -119,7 +119,7 @@ def _check(args: argparse.Namespace) -> None:
 
 
 def _load_test(args: argparse.Namespace, loaded: Loaded) -> Any:
-    """Rows and labels of ``--test``, None without; it has at most the training data's columns."""
+    """What `judge` takes of ``--test``, None without; at most the training data's columns."""
     if args.test is None:
         return None
     rows, labels = load_all(args.test, loaded.columns)
@@ -131,7 +131,7 @@ def _load_test(args: argparse.Namespace, loaded: Loaded) -> Any:
             f"--test {args.test} has {found} features but the training data has {known}; give "
             f"--n-features {found}, or check the files."
         )
-    return rows, labels
+    return rows, labels, args.report is not None
 
 
 def _start_from(model: Model, args: argparse.Namespace, loaded: Loaded) -> Vector:
@@ -241,7 +241,7 @@ def record(
         "consensus_error": finite(max(float(each["consensus_error"] or 0.0) for each in last)),
         "C": finite(1.0 / loaded.problem.total_sigma),
         "train": train,
-        "test": None if test is None else judge(model, *test, args.report is not None),
+        "test": None if test is None else judge(model, *test),
         **output.values(args, "tol", "data", "tau", "clock", "out", "trace", "report"),
     }
     if len(results) > 1:

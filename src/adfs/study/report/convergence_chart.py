@@ -90,7 +90,6 @@ def make_chart(
     return {
         "caption": f"{Y_AXES[y]} against {X_AXES[x]}",
         "thinned": f"{kept:,} of {longest:,} rows" if kept < longest else "",
-        "legend": {curve.label: style for curve, style in styled},
         "still": draw_chart(styled, x, y, tol),
         "data": {**data, "tolAxis": y, "runs": [_run(*each) for each in styled]},
     }
@@ -132,7 +131,7 @@ def draw_chart(
     styled: Sequence[tuple[PageCurve, dict[str, Any]]], x: str, y: str, tol: float | None
 ) -> dict[str, Any] | None:
     """Curves on a logarithmic scale over a linear one, in pixels; None without a positive value."""
-    lines, ends = [], {}
+    lines, ends = [], dict[str, tuple[float, float, str]]()
     for curve, style in styled:
         a, b = (np.array(curve.columns[name], dtype=float) for name in (x, y))
         shown = np.isfinite(a) & (b > 0.0) & (b < math.inf)
@@ -160,11 +159,6 @@ def draw_chart(
     level = None
     if tol and low < math.log10(tol) < high:
         level = place(0.0, math.log10(tol))[1]
-        # A curve that ends just below the line of tol has its label below the line's.
-        wanted = [
-            (a, max(b, level + LINE) if b > level and level + LINE < BOTTOM else b, *rest)
-            for a, b, *rest in wanted
-        ]
         wanted.insert(0, (RIGHT, level, f"tol {tol:g}", "t"))
     return {
         "labels": place_labels(wanted), "level": level,

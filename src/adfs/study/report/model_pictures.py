@@ -5,9 +5,8 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from adfs.model import Model
+from adfs.model import Model, Vector
 from adfs.quality import TITLES, Quality, texts_of
 from adfs.study.numbers import number
 from adfs.study.report.convergence_chart import ticks
@@ -16,6 +15,7 @@ MOST_ROWS, ROWS_PER_CLASS = 15, 6  # coefficients of a model, and of one of seve
 MOST_TABLES = 12  # classes whose coefficients are shown
 MOST_CELLS = 20  # classes of a confusion matrix that is shown
 MEASURES = {**TITLES, "precision": ("precision", "{:.2%}"), "recall": ("recall", "{:.2%}")}
+BarRow = tuple[str, tuple[float, float] | None, str, list[tuple[str, str]]]
 SIDE = 240.0  # of a ROC curve, in pixels
 WIDTH, HEIGHT = 320.0, 150.0  # of a histogram
 
@@ -27,53 +27,60 @@ def describe_model(model: Model, quality: Mapping[str, Quality | None]) -> dict[
     """
     known = {name: found for name, found in quality.items() if found is not None}
     texts = {name: texts_of(found, MEASURES) for name, found in known.items()}
-    titles = list(dict.fromkeys(title for each in texts.values() for title in each))
-    small = len(model.meta["classes"]) <= MOST_CELLS
+    titles = dict.fromkeys(title for each in texts.values() for title in each)
+    is_small = len(model.meta["classes"]) <= MOST_CELLS
     return {
         "model": model,
         "coefficients": coefficient_tables(model),
         "names": list(known),
-        "measures": [[title, *(each.get(title, "-") for each in texts.values())] for title in titles],
+        "measures": [(title, *(each.get(title, "-") for each in texts.values()))
+                     for title in titles],
         "headline": [
-            (f"{title}, {name}", text, "")
+            (f"{title}, {name}", each[title], "")
             for name, each in list(texts.items())[-1:]
-            for title, text in each.items()
-            if title in ("accuracy", "R2")
+            for title in ("accuracy", "R2")
+            if title in each
         ],
-        "matrices": {name: each["confusion"] for name, each in known.items()
-                     if small and "confusion" in each},
-        "roc": {name: (_path(each["roc"]), texts[name]["AUC"]) for name, each in known.items()
-                if "roc" in each},
-        "residuals": {name: histogram(each["residuals"]) for name, each in known.items()
-                      if each.get("residuals")},
+        "matrices": _with(known, "confusion") if is_small else {},
+        "roc": {name: (_path(each), texts[name]["AUC"])
+                for name, each in _with(known, "roc").items()},
+        "residuals": {name: histogram(each) for name, each in _with(known, "residuals").items()},
     }  # fmt: skip
 
 
-def coefficient_tables(model: Model) -> list[tuple[Any, list[Any]]]:
-    """The largest coefficients of each class: its label and, per row, name, bar and texts.
+def _with(known: Mapping[str, Quality], measure: str) -> dict[str, Any]:
+    """A measure by the name of the data, where it is known."""
+    return {name: found[measure] for name, found in known.items() if found.get(measure)}
+
+
+def coefficient_tables(model: Model) -> list[tuple[Any, list[BarRow]]]:
+    """The largest coefficients of each class, with its label.
 
     With a scaler they are ordered, and drawn, as per standard deviation of the feature.
     """
-    rows, classes = np.atleast_2d(model.coef), model.meta["classes"]
-    scaler, names = model.meta.get("scaler"), model.feature_names
-    scales = np.array(scaler["scales"]) if scaler else 1.0
-    most = ROWS_PER_CLASS if len(rows) > 1 else MOST_ROWS
-    tables = []
-    for label, row in zip(classes if len(rows) > 1 else [None], rows[:MOST_TABLES], strict=False):
-        effects = row[: model.n_features] * scales
-        sizes = np.where(np.isfinite(effects), np.abs(effects), 0.0)
-        lengths = 50.0 * np.where(sizes > 0.0, effects, 0.0) / (sizes.max() or 1.0)
-        largest = np.argsort(-sizes, kind="stable")[:most].tolist()
-        shown = [
-            (names[j], (50.0 + min(0.0, lengths[j]), abs(lengths[j])),
-             "up" if lengths[j] > 0.0 else "down",
-             [(number(row[j]), ""), *([(number(effects[j]), "")] if scaler else [])])
-            for j in largest
-        ]  # fmt: skip
-        if model.intercept:
-            shown.append(("intercept", None, "", [(number(row[-1]), ""), *([("", "")] if scaler else [])]))
-        tables.append((label, shown))
-    return tables
+    coefs, names, scaler = np.atleast_2d(model.coef), model.feature_names, model.meta.get("scaler")
+    scales = None if scaler is None else np.array(scaler["scales"])
+    if len(coefs) == 1:
+        return [(None, _largest(coefs[0], names, scales, MOST_ROWS))]
+    pairs = zip(model.meta["classes"][:MOST_TABLES], coefs, strict=False)
+    return [(label, _largest(row, names, scales, ROWS_PER_CLASS)) for label, row in pairs]
+
+
+def _largest(coef: Vector, names: list[str], scales: Vector | None, most: int) -> list[BarRow]:
+    """Rows of the largest coefficients, and of the intercept that may follow the features."""
+    values = coef[: len(names)]
+    effects = values if scales is None else values * scales
+    sizes = np.where(np.isfinite(effects), np.abs(effects), 0.0)
+    lengths = 50.0 * np.where(sizes > 0.0, effects, 0.0) / (sizes.max() or 1.0)
+    rows: list[BarRow] = []
+    for j in np.argsort(-sizes, kind="stable")[:most].tolist():
+        length, texts = float(lengths[j]), [(number(values[j]), "")]
+        texts += [] if scales is None else [(number(effects[j]), "")]
+        bar = (50.0 + min(0.0, length), abs(length))
+        rows.append((names[j], bar, "up" if length > 0.0 else "down", texts))
+    if len(coef) > len(names):
+        rows.append(("intercept", None, "", [(number(coef[-1]), ""), ("", "")][: len(texts)]))
+    return rows
 
 
 def _path(points: Sequence[Sequence[float]]) -> str:
@@ -82,7 +89,7 @@ def _path(points: Sequence[Sequence[float]]) -> str:
 
 def histogram(found: Mapping[str, Sequence[float]]) -> dict[str, Any]:
     """Bars of residuals as one path, and the ticks below, in pixels."""
-    counts: NDArray[Any] = np.array(found["counts"], dtype=float)
+    counts = np.array(found["counts"], dtype=float)
     end = float(found["edges"][-1])
     places = np.linspace(0.0, WIDTH, len(counts) + 1).tolist()
     heights = (HEIGHT * counts / counts.max()).tolist()

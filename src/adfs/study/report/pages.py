@@ -25,8 +25,8 @@ from adfs.schedule.delays import Delays
 from adfs.schedule.poisson import PoissonSource
 from adfs.schedule.sampling_law import Drawer
 from adfs.solver import Result
-from adfs.study.comparison import AXES, AccuracyRow, Comparison
-from adfs.study.numbers import listing, number
+from adfs.study.comparison import AXES, Comparison
+from adfs.study.numbers import number
 from adfs.study.plots.timeline_plot import used_kinds
 from adfs.study.report import node_timeline
 from adfs.study.report.convergence_chart import ROWS, Columns, PageCurve, make_chart, page_curve
@@ -276,31 +276,31 @@ def compare_page(
 def rank(comparison: Comparison, axis: str) -> dict[str, Any]:
     """The algorithms in the order in which they reach ``tol``: bars with remarks, and a verdict."""
     tol = comparison.config["tol"]
-    refusal, table = comparison.refusal(tol) or "", comparison.table([tol], axis)
-
-    def length(row: AccuracyRow) -> float:
-        return row.end if row.cells[0].value is None else row.cells[0].value
-
-    rows = sorted(table, key=lambda row: (row.cells[0].value is None, length(row)))
-    longest = max(map(length, rows), default=0.0) or 1.0
-    times = {row.label: row.cells[0].value for row in rows if row.cells[0].value is not None}
-    best = min(times.values(), default=0.0)
-    bars = []
-    for row in rows:
-        remark = f"not reached: {row.status.replace('_', ' ')}"
-        if row.label in times:
-            ratio = times[row.label] / best if best else 1.0
-            remark = "fastest" if ratio == 1.0 else f"{number(ratio, 3)} times as long"
-        size = 100.0 * length(row) / longest
-        kind = "late" if row.label not in times else "best" if remark == "fastest" else "up"
-        bars.append((row.label, (0.0, size if math.isfinite(size) else 100.0), kind,
-                     [(row.cells[0].text, "" if refusal else remark)]))  # fmt: skip
-    first, late = list(times)[:2], [row.label for row in rows if row.label not in times]
+    refusal = comparison.refusal(tol) or ""
+    # Those that did not arrive come last, with where their runs ended.
+    rows = [
+        (value is None, row.end if value is None else value, row)
+        for row in comparison.table([tol], axis)
+        for value in [row.cells[0].value]
+    ]
+    rows.sort(key=lambda each: each[:2])
+    longest = max((length for _, length, _ in rows if math.isfinite(length)), default=1.0) or 1.0
+    arrived = [(length, row.label) for is_late, length, row in rows if not is_late]
+    best = arrived[0][0] if arrived else 0.0
+    next_one = next(((length, label) for length, label in arrived if length > best > 0.0), None)
+    word, bars = "fastest" if "time" in axis else "first", []
+    for is_late, length, row in rows:
+        kind, remark = "up", f"{number(length / best, 3)} times as much" if best else ""
+        if is_late:
+            kind, remark = "late", f"not reached: {row.status.replace('_', ' ')}"
+        elif length == best:
+            kind, remark = "best", word
+        bar = (0.0, 100.0 * min(length, longest) / longest)
+        bars.append((row.label, bar, kind, [(row.cells[0].text, "" if refusal else remark)]))
     return {
-        "bars": bars, "fastest": first[0] if first else "", "time": best, "late": listing(late),
-        "second": first[1] if len(first) > 1 else "",
-        "ratio": times[first[1]] / best if len(first) > 1 and best else 1.0,
-        "refusal": refusal,
+        "bars": bars, "word": word, "best": best, "refusal": refusal, "next": next_one,
+        "first": [label for length, label in arrived if length == best],
+        "late": [row.label for is_late, _, row in rows if is_late],
     }  # fmt: skip
 
 
