@@ -81,7 +81,7 @@ def files(tmp_path_factory):
                    "--out", home / '"onload="alert(5)".npz')  # fmt: skip
     assert outcome.code == 0, outcome.err
     problem = make_problem(4)
-    comparison = adfs.compare(problem, ["adfs", "newton", "dsba:theory"], tol=1e-4, seeds=2)
+    comparison = adfs.compare(problem, ["adfs", "newton", "dsba:theory", "lbfgs"], tol=1e-4, seeds=2)
     for record in comparison.records[:2]:
         object.__setattr__(record, "label", EVIL)
     text = compare_page(problem, comparison, data=EVIL, command=EVIL)
@@ -268,8 +268,15 @@ def test_nothing_is_wider_than_a_narrow_screen(browse, files, name):
 def test_labels_at_curves_cover_no_ticks_and_not_each_other(browse, files, name, width):
     driver = browse(getattr(files, name))
     resize(driver, width)
-    labels, plot, chart = driver.execute_script(BOXES)
-    assert len(labels) == {"train": 3, "compare": 4}[name], "curves and tol"
+    found = driver.execute_script(BOXES)
+    assert len(found[0]) == {"train": 3, "compare": 5}[name], "curves and tol"
+    check_boxes(*found)
+    choose(driver, "axis-x", "iteration")
+    choose(driver, "axis-y", "objective")  # where all curves end at the same height
+    check_boxes(*driver.execute_script(BOXES))
+
+
+def check_boxes(labels, plot, chart):
     for k, (left, top, right, bottom) in enumerate(labels):
         assert left >= plot[0]
         assert bottom <= plot[3] + 1, "on the ticks below"

@@ -186,6 +186,8 @@ def test_ranks_are_on_the_page_of_rank_0(home):
     for part in ("model", "quality"):
         assert page.words("section", id=part) == alone.words("section", id=part)
     assert fingerprint(page) == fingerprint(alone)
+    roc, same = ([path[1]["d"] for path in each.all("path", class_="c0")] for each in (page, alone))
+    assert roc == same
     local = alone.data["chart"]["runs"][0]["columns"]
     found = page.data["chart"]["runs"][0]["columns"]
     assert {name for name in found if found[name] != local[name]} <= {"wall_time"}
