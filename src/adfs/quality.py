@@ -1,13 +1,14 @@
 """How good predictions are: accuracy, log-loss, AUC and confusion of classes; R2 and errors.
 
 Everything but the AUC is a sum over samples, so nodes add up their own. The AUC needs the scores of
-all samples in one place, one number each; above `MOST_SCORES` samples it is left out.
+all samples in one place, one number each; above `MOST_SCORES` samples it is left out. For a page,
+the ROC curve comes with the AUC, and residuals are counted in bins, which add up over nodes.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,8 @@ from adfs.threads import one_blas_thread
 
 MOST_SCORES = 10_000_000
 MOST_CLASSES = 100  # of a confusion matrix
+MOST_POINTS = 200  # of a ROC curve
+N_BINS, SPAN = 29, 3.5  # of residuals: bins, and where the outer ones begin, in units of the RMSE
 Array = NDArray[np.float64]
 Quality = dict[str, Any]  # measures by name; None where one is not finite
 # What a line about a model shows; the rest is in JSON and in the report.
@@ -41,6 +44,7 @@ def quality_of_rows(
     results: Sequence[Result],
     labels: NDArray[Any],
     chosen: NDArray[np.bool_] | None = None,
+    with_curves: bool = False,
 ) -> Quality:
     """How well results, one or one per class, fit the rows of all nodes; called on all ranks.
 
@@ -54,7 +58,7 @@ def quality_of_rows(
     if chosen is not None:
         scores = [each[chosen[part]] for each, part in zip(scores, parts, strict=True)]
         own = [each[chosen[part]] for each, part in zip(own, parts, strict=True)]
-    return quality(model, problem.network, scores, own, has_auc=chosen is None)
+    return quality(model, problem.network, scores, own, chosen is None, with_curves)
 
 
 def _scores_on(problem: Problem, theta: Array, part: slice) -> Array:
@@ -73,19 +77,27 @@ def quality(
     scores: Sequence[Array],
     labels: Sequence[NDArray[Any]],
     has_auc: bool = True,
+    with_curves: bool = False,
 ) -> Quality:
     """Measures of predictions, with one array of scores and of labels per node of this process.
 
-    Called on all ranks.
+    ``with_curves`` adds ``roc`` where there is an AUC, and ``residuals`` for a regression. Called
+    on all ranks.
     """
     if model.classes is None:
-        return _of_values(network, scores, labels)
+        found = _of_values(network, scores, labels)
+        if with_curves:
+            found["residuals"] = _histogram(network, scores, labels, **found)
+        return found
     found = _of_classes(model, network, scores, labels)
     n_samples = int(found.pop("n_samples"))
     if has_auc and len(model.meta["classes"]) == 2 and n_samples <= MOST_SCORES:
         own = [np.concatenate(scores), np.concatenate(labels) == model.classes[1]]
         all_scores, are_second = zip(*network.gather(own), strict=True)
-        found["auc"] = area_under_curve(np.concatenate(all_scores), np.concatenate(are_second))
+        pair = np.concatenate(all_scores), np.concatenate(are_second)
+        found["auc"] = area_under_curve(*pair)
+        if with_curves and found["auc"] is not None:
+            found["roc"] = roc_curve(*pair).tolist()
     return found
 
 
@@ -165,6 +177,42 @@ def _of_values(
     }
 
 
+def _histogram(
+    network: Network, scores: Sequence[Array], labels: Sequence[NDArray[Any]],
+    root_mean_squared_error: float | None, **_: Any,
+) -> Quality | None:  # fmt: skip
+    """How many residuals, target minus prediction, are in each bin; the outer ones hold the rest.
+
+    None if all residuals are 0, or one is not finite.
+    """
+    if not root_mean_squared_error:
+        return None
+    edges = SPAN * root_mean_squared_error * np.linspace(-1.0, 1.0, N_BINS + 1)
+    pairs = zip(scores, labels, strict=True)
+    rows = [np.histogram(np.clip(y - s, edges[0], edges[-1]), edges)[0] for s, y in pairs]
+    counts = network.sum_rows(np.array(rows, dtype=np.float64), N_BINS)
+    return {"edges": edges.tolist(), "counts": counts.astype(int).tolist()}
+
+
+def roc_curve(scores: Array, is_second: NDArray[np.bool_]) -> Array:
+    """Shares of the first and of the second class above each score; at most `MOST_POINTS` rows.
+
+    Examples
+    --------
+    >>> roc_curve(np.array([0.1, 0.4, 0.4, 0.8]), np.array([False, False, True, True])).tolist()
+    [[0.0, 0.0], [0.0, 0.5], [0.5, 1.0], [1.0, 1.0]]
+    """
+    order = np.argsort(-scores)
+    ends = np.append(np.flatnonzero(np.diff(scores[order])), len(order) - 1)  # of equal scores
+    above = np.append(0, ends + 1)
+    second = np.append(0, np.cumsum(is_second[order])[ends])
+    curve = np.column_stack([above - second, second]) / [np.sum(~is_second), np.sum(is_second)]
+    if len(curve) <= MOST_POINTS:
+        return curve
+    along = np.searchsorted(curve.sum(axis=1), np.linspace(0.0, 2.0, MOST_POINTS))
+    return np.asarray(curve[np.unique(along)])
+
+
 def area_under_curve(scores: Array, is_second: NDArray[np.bool_]) -> float | None:
     """Area under the ROC curve: how often a sample of the second class scores higher; ties half.
 
@@ -187,7 +235,7 @@ def finite_or_none(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def texts_of(found: Quality) -> dict[str, str]:
+def texts_of(found: Quality, titles: Mapping[str, tuple[str, str]] = TITLES) -> dict[str, str]:
     """The main measures as texts, by title.
 
     Examples
@@ -196,12 +244,10 @@ def texts_of(found: Quality) -> dict[str, str]:
     {'accuracy': '97.50 %', 'AUC': 'unknown', 'log-loss': '0.1'}
     """
     texts = {}
-    for name, (title, form) in TITLES.items():
+    for name, (title, form) in titles.items():
         if name in found:
             value = found[name]
-            texts[title] = "unknown" if value is None else form.format(value)
-    if "accuracy" in texts:
-        texts["accuracy"] = texts["accuracy"].replace("%", " %")
+            texts[title] = "unknown" if value is None else form.format(value).replace("%", " %")
     return texts
 
 

@@ -9,10 +9,11 @@ import pytest
 import adfs
 from adfs.study.report import compare_page
 from support.commands import here
-from support.reports import EVIL, make_problem, write_data
+from support.reports import EVIL, make_problem
 
 # A path that contains markup; its slash is the one between folder and file.
-FOLDER, FILE = "<script>alert(3)<", "script><img src=x onerror=alert(4)>.svm"
+FOLDER, FILE = "<script>alert(3)<", "script><img src=x onerror=alert(4)>.csv"
+COLUMN, WORD = "<script>alert(6)</script>", "<img src=x onerror=alert(7)>"
 DRAWN = """\
 const chart = document.querySelector("#chart canvas");
 const canvas = Object.assign(document.createElement("canvas"), // a copy: reading leaves no trace
@@ -33,6 +34,18 @@ document.body.insertAdjacentHTML("beforeend", "<i onclick='window.foreign = 2'>x
 document.body.lastChild.click();
 return window.foreign === undefined;
 """
+# Boxes of the labels at curves, of the plot without its axes, and of the whole chart.
+BOXES = """\
+const box = (r) => [r.left, r.top, r.right, r.bottom];
+const all = (selector) => [...document.querySelectorAll(selector)]
+  .map((each) => box(each.getBoundingClientRect()));
+return [all(".label-at-curve"), all("#chart .u-over")[0], all("#chart canvas")[0]];
+"""
+CUES = """\
+return [...document.querySelectorAll(".scroll")]
+  .filter((each) => each.scrollWidth > each.clientWidth + 1)
+  .map((each) => getComputedStyle(each).backgroundImage.split("linear-gradient").length - 1);
+"""
 FETCH = """\
 const done = arguments[arguments.length - 1];
 fetch("http://127.0.0.1:9/").then(() => done("answered"), (error) => done("refused"));
@@ -46,18 +59,31 @@ class Files(NamedTuple):
     compare: str
 
 
+def table():
+    """A CSV file with markup in the names of columns and categories, and in labels."""
+    X, y = adfs.generators.two_gaussians(120, 3, seed=3)
+    rows = [
+        f"{a},{b},{WORD if c > 0 else 'other'},{WORD if label > 0 else 'no'}\n"
+        for (a, b, c), label in zip(X, y, strict=True)
+    ]
+    return f"{COLUMN},b,city,y\n" + "".join(rows)
+
+
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
     """A run on a file with an evil name, and a comparison with evil labels."""
     home = tmp_path_factory.mktemp("pages")
     (home / FOLDER).mkdir()
-    write_data(home / FOLDER / FILE)
+    (home / FOLDER / FILE).write_text(table())
     outcome = here("train", home / FOLDER / FILE, "--nodes", "6", "--graph", "ring", "--tol",
                    "1e-6", "--evaluate-every", "500", "--report", home / "train.html",
+                   "--target", "y", "--test", home / FOLDER / FILE,
                    "--out", home / '"onload="alert(5)".npz')  # fmt: skip
     assert outcome.code == 0, outcome.err
     problem = make_problem(4)
-    comparison = adfs.compare(problem, ["adfs", "newton", "dsba:theory"], tol=1e-4, seeds=2)
+    comparison = adfs.compare(
+        problem, ["adfs", "newton", "dsba:theory", "lbfgs"], tol=1e-4, seeds=2
+    )
     for record in comparison.records[:2]:
         object.__setattr__(record, "label", EVIL)
     text = compare_page(problem, comparison, data=EVIL, command=EVIL)
@@ -170,8 +196,8 @@ def test_scales_and_zoom_change_the_chart_and_see_all_restores_it(browse, files)
         driver.find_element("id", box).click()
         assert until(driver, lambda: driver.execute_script(PICTURE) == first)
     over = in_view(driver, "#chart .u-over")
-    mouse = ActionChains(driver).move_to_element_with_offset(over, -200, -50)
-    mouse.click_and_hold().move_by_offset(250, 100).release().perform()
+    mouse = ActionChains(driver).move_to_element_with_offset(over, -100, -50)
+    mouse.click_and_hold().move_by_offset(150, 100).release().perform()
     assert until(driver, lambda: driver.execute_script(PICTURE) != first)
     driver.find_element("id", "zoom-out").click()
     assert until(driver, lambda: driver.execute_script(PICTURE) == first)
@@ -206,6 +232,10 @@ def test_names_and_labels_stay_text(browse, files, name):
     heading = driver.find_element("tag name", "h1").text
     if name == "train":
         assert heading.endswith(f"{FOLDER}/{FILE}")
+        shown = driver.find_element("id", "model").text
+        assert COLUMN in shown
+        assert f"city={WORD}" in shown
+        assert WORD in driver.find_element("css selector", ".confusion").text
         assert '"onload="alert(5)".npz' in driver.find_element("css selector", "#making pre").text
         return
     legend = driver.find_element("css selector", ".readout button").text
@@ -219,14 +249,53 @@ def test_foreign_scripts_and_connections_are_refused(browse, files):
     assert requests(driver) == [files.train]
 
 
+def resize(driver, width):
+    size = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": width < 600}
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    driver.refresh()
+
+
 @pytest.mark.parametrize("name", ["train", "compare"])
 def test_nothing_is_wider_than_a_narrow_screen(browse, files, name):
     driver = browse(getattr(files, name))
-    size = {"width": 400, "height": 800, "deviceScaleFactor": 1, "mobile": True}
-    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-    driver.refresh()
-    assert driver.execute_script("return document.documentElement.scrollWidth") <= 400
+    resize(driver, 390)
+    assert driver.execute_script("return document.documentElement.scrollWidth") <= 390
     assert driver.execute_script(DRAWN) > 1_000
+    cues = driver.execute_script(CUES)
+    assert set(cues) == {4}, "a table that scrolls has shades at its edges"
+
+
+@pytest.mark.parametrize("width", [390, 1400])
+@pytest.mark.parametrize("name", ["train", "compare"])
+def test_labels_at_curves_cover_no_ticks_and_not_each_other(browse, files, name, width):
+    driver = browse(getattr(files, name))
+    resize(driver, width)
+    found = driver.execute_script(BOXES)
+    assert len(found[0]) == {"train": 3, "compare": 5}[name], "curves and tol"
+    check_boxes(*found)
+    choose(driver, "axis-x", "iteration")
+    choose(driver, "axis-y", "objective")  # where all curves end at the same height
+    check_boxes(*driver.execute_script(BOXES))
+
+
+def check_boxes(labels, plot, chart):
+    for k, (left, top, right, bottom) in enumerate(labels):
+        assert left >= plot[0]
+        assert bottom <= plot[3] + 1, "on the ticks below"
+        assert right <= chart[2] + 1
+        assert top >= chart[1]
+        for other in labels[:k]:
+            beside = right <= other[0] or other[2] <= left
+            assert beside or bottom <= other[1] + 1.5 or other[3] <= top + 1.5
+
+
+def test_two_columns_on_a_wide_screen_and_one_on_a_phone(browse, files):
+    driver = browse(files.train)
+    for width, columns in ((1400, 2), (390, 1)):
+        resize(driver, width)
+        first, second = (driver.find_element("id", each).rect for each in ("convergence", "model"))
+        assert (first["y"] == second["y"]) == (columns == 2)
+        assert second["x"] >= (first["x"] + first["width"] if columns == 2 else 0)
 
 
 def test_a_dark_page_is_dark_and_its_chart_too(browse, files):

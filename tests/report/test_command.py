@@ -1,6 +1,7 @@
 """`--report`: refused before the run or written after it, however the run ended."""
 
 import json
+import re
 import shutil
 import signal
 import subprocess
@@ -32,10 +33,14 @@ def test_train_writes_the_page_of_its_run(home):
     assert page.words("pre", aria_label="The command") == f"{command} --json"
     made = page.words("section", id="making")
     assert "seed7" in made
-    assert f"adfs {adfs.__version__}" in made
+    assert f"adfs{adfs.__version__}" in made
+    assert all(word in made for word in ("date", "host", "fingerprint of the samples"))
     assert page.data["chart"]["runs"][0]["columns"]["iteration"][-1] == record["iterations"]
-    assert "accuracy, training" in page.words("header")
     assert "accuracy, test" in page.words("header")
+    assert record["train"]["confusion"] == record["test"]["confusion"]
+    accuracy = f"{100 * record['test']['accuracy']:.2f} %"
+    assert page.words("section", id="quality").count(accuracy) >= 2
+    assert accuracy in page.words("header")
 
 
 def test_the_output_names_the_page(home):
@@ -156,6 +161,11 @@ def test_a_page_needs_neither_matplotlib_nor_mpi(home):
     assert len(read(home / "r.html").all("circle")) == 4
 
 
+def fingerprint(page):
+    made = page.words("section", id="making")
+    return re.search("fingerprint of the samples([0-9a-f]{16})", made)[1]
+
+
 def test_ranks_are_on_the_page_of_rank_0(home):
     pytest.importorskip("mpi4py", reason="needs mpi4py: pip install '.[mpi]'")
     mpiexec = shutil.which("mpiexec", path=str(Path(sys.executable).parent))
@@ -172,7 +182,13 @@ def test_ranks_are_on_the_page_of_rank_0(home):
     assert "of ranks as measured" in page.words("section", id="theory")
     assert "2 ranks over MPI" in page.words("section", id="making")
     here(*TRAIN, "--report", "local.html")
-    local = read(home / "local.html").data["chart"]["runs"][0]["columns"]
+    alone = read(home / "local.html")
+    for part in ("model", "quality"):
+        assert page.words("section", id=part) == alone.words("section", id=part)
+    assert fingerprint(page) == fingerprint(alone)
+    roc, same = ([path[1]["d"] for path in each.all("path", class_="c0")] for each in (page, alone))
+    assert roc == same
+    local = alone.data["chart"]["runs"][0]["columns"]
     found = page.data["chart"]["runs"][0]["columns"]
     assert {name for name in found if found[name] != local[name]} <= {"wall_time"}
 

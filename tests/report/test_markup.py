@@ -22,10 +22,10 @@ def show(source, **values):
 
 def empty_page():
     """The frame of all pages."""
-    texts = dict.fromkeys(
-        ("title", "kicker", "heading", "status", "ending", "proof", "subject"), "t"
-    )
-    return render("page.html", **texts, problem=make_problem(), tiles=[], titles={}, chart=None)
+    names = "title kicker heading status ending proof subject features remark"
+    texts = dict.fromkeys(names.split(), "t")
+    frame = {"tiles": [], "titles": {}, "halves": [], "chart": None}
+    return render("page.html", **texts, **frame, problem=make_problem())
 
 
 @given(ANY_TEXT)

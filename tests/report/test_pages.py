@@ -15,7 +15,7 @@ from support.reports import EVIL, Page, make_problem, with_last_row
 
 SMOOTH = ["adfs", "dsba", "esdacd", "katyusha", "l-katyusha", "lbfgs", "msda", "newton",
           "point-saga", "ssda"]  # fmt: skip
-PARTS = ["convergence", "theory", "problem", "parameters", "schedule", "making"]
+PARTS = ["convergence", "model", "theory", "problem", "parameters", "schedule", "making"]
 
 
 def test_the_list_of_algorithms_is_that_of_the_registry():

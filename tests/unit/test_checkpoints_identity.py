@@ -7,7 +7,7 @@ import pytest
 from scipy.sparse import csr_matrix
 
 import adfs
-from adfs.engine.run_identity import check, fingerprint
+from adfs.engine.run_identity import check, data_fingerprint, fingerprint
 from adfs.errors import ParameterError
 
 CONFIG = {
@@ -113,3 +113,17 @@ def test_large_data_are_hashed_in_pieces_without_a_seam():
         changed = values.copy()
         changed[place] += 0.5
         assert fingerprint((values.reshape(-1, 1),), changed, values) != base
+
+
+def test_a_fingerprint_of_the_data_changes_with_a_sample_or_a_label():
+    X, y = adfs.generators.two_gaussians(40, 3, seed=0)
+    first = adfs.Problem(adfs.partition(X, y, 4))
+    again = adfs.Problem(adfs.partition(X.copy(), y, 4), sigma=2.0)
+    assert data_fingerprint(first) == data_fingerprint(again)
+    codes = np.arange(40)
+    found = {data_fingerprint(first), data_fingerprint(first, codes)}
+    X[7, 1] += 1e-12
+    found.add(data_fingerprint(adfs.Problem(adfs.partition(X, y, 4))))
+    codes[39] = 0
+    found.add(data_fingerprint(first, codes))
+    assert len(found) == 4

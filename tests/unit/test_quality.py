@@ -8,7 +8,7 @@ from sklearn import metrics
 from adfs.graphs.topology import Topology
 from adfs.model import Model
 from adfs.network import Network
-from adfs.quality import area_under_curve, phrase, quality
+from adfs.quality import MOST_POINTS, area_under_curve, phrase, quality, roc_curve
 
 
 def model_of(classes, loss="logistic"):
@@ -17,9 +17,9 @@ def model_of(classes, loss="logistic"):
     return Model(np.zeros(shape), np.zeros((*shape[:-1], 1, 1)), meta)
 
 
-def judged(model, scores, labels, n_nodes=3):
+def judged(model, scores, labels, n_nodes=3, **options):
     parts = [np.array_split(each, n_nodes) for each in (scores, labels)]
-    return quality(model, Network(Topology.ring(n_nodes)), *parts)
+    return quality(model, Network(Topology.ring(n_nodes)), *parts, **options)
 
 
 def test_two_classes():
@@ -77,3 +77,49 @@ def test_a_label_that_the_model_does_not_know_is_a_wrong_prediction():
     found = judged(model_of(["no", "yes"]), scores, labels, n_nodes=3)
     assert found["accuracy"] == pytest.approx(2 / 3)
     assert np.sum(found["confusion"]) == 2
+
+
+@pytest.mark.parametrize("n_samples", [40, 5_000])
+def test_the_roc_curve_has_points_of_the_whole_one_and_both_ends(n_samples):
+    random = np.random.default_rng(3)
+    scores = np.round(random.normal(size=n_samples), 2)
+    is_second = random.random(n_samples) < expit(scores)
+    found = roc_curve(scores, is_second)
+    theirs = np.column_stack(metrics.roc_curve(is_second, scores, drop_intermediate=False)[:2])
+    places = np.abs(found[:, None] - theirs).max(axis=2).argmin(axis=1)
+    assert found == pytest.approx(theirs[places], abs=1e-12)
+    assert (found[0] == 0.0).all()
+    assert (found[-1] == 1.0).all()
+    assert len(found) <= MOST_POINTS
+    assert metrics.auc(*found.T) == pytest.approx(area_under_curve(scores, is_second), abs=0.005)
+
+
+def test_curves_come_only_when_asked_for():
+    scores, words = np.array([1.0, -1.0, 2.0, -2.0]), np.array(["yes", "no", "no", "yes"])
+    assert "roc" not in judged(model_of(["no", "yes"]), scores, words)
+    assert len(judged(model_of(["no", "yes"]), scores, words, with_curves=True)["roc"]) == 5
+    assert "residuals" not in judged(model_of([], "squared"), scores, scores)
+    one = judged(model_of(["no", "yes"]), scores, np.full(4, "no"), with_curves=True)
+    assert "roc" not in one, "there is no curve of one class"
+
+
+def test_residuals_are_counted_the_same_on_any_number_of_nodes():
+    random = np.random.default_rng(4)
+    scores, labels = random.normal(size=300), random.normal(1, 2, 300)
+    scores[0] = 1e3
+    one, three = (
+        judged(model_of([], "squared"), scores, labels, n, with_curves=True)["residuals"]
+        for n in (1, 3)
+    )
+    assert one == three
+    counts, edges = np.array(one["counts"]), np.array(one["edges"])
+    assert counts.sum() == 300
+    assert counts[0] == 1, "what lies beyond is in the outer bin"
+    expected = np.histogram((labels - scores)[1:], edges)[0]
+    assert (counts - expected).tolist() == [1] + [0] * (len(counts) - 1)
+
+
+def test_residuals_that_are_zero_or_overflow_have_no_picture():
+    for scores in (np.ones(3), np.full(3, 1e200)):
+        found = judged(model_of([], "squared"), scores, np.ones(3), with_curves=True)
+        assert found["residuals"] is None

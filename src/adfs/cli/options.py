@@ -246,8 +246,8 @@ SEED = "\n  --seed K: whole = 0  the same seed gives the same bits"
 JSON = "\n  --json  print one JSON object instead"
 QUIET = "\n  --quiet  no progress and no summary"
 REPORT = """
-  --report FILE: output  write an HTML page here (.html): convergence along every axis, parameters,
-    graph, timeline, theory beside measurement; it opens in a browser without a network"""
+  --report FILE: output  write an HTML page here (.html): the result, convergence along every axis,
+    the model and its quality or the ranking, then theory; a browser needs no network for it"""
 RANKS = """
   --engine NAME: engine = local  local: all nodes in this process; mpi: nodes on the ranks that
     mpiexec started, each with its own rows; the same bits

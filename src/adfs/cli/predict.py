@@ -101,10 +101,15 @@ def _unknown(model: Model) -> str:
     return f"no accuracy: none of the labels is one of the model's ({shown})"
 
 
-def judge(model: Model, rows: list[Any], labels: NDArray[Any]) -> Quality:
+def judge(
+    model: Model, rows: list[Any], labels: NDArray[Any], with_curves: bool = False
+) -> Quality:
     """How good a model's predictions are on rows with labels, in this process."""
-    return _judge(model, np.concatenate([model.decision(X) for X in rows]), labels)
+    scores = np.concatenate([model.decision(X) for X in rows])
+    return _judge(model, scores, labels, with_curves)
 
 
-def _judge(model: Model, scores: Vector, labels: NDArray[Any]) -> Quality:
-    return quality(model, Network(Topology.single()), [scores], [labels])
+def _judge(
+    model: Model, scores: Vector, labels: NDArray[Any], with_curves: bool = False
+) -> Quality:
+    return quality(model, Network(Topology.single()), [scores], [labels], with_curves=with_curves)

@@ -28,12 +28,13 @@ from adfs.engine.execution import Execution, gather_executions
 from adfs.engine.interrupts import Interrupts
 from adfs.engine.progress import RunBars, RunLines, named, run_display
 from adfs.engine.run_controller import Callback
+from adfs.engine.run_identity import data_fingerprint
 from adfs.engine.stopping import Stopping
 from adfs.errors import DataError, ParameterError, shortened
 from adfs.model import Model, Vector, finite, worst
 from adfs.mpi.communicator import Communicator
 from adfs.problem.finite_sum import Problem
-from adfs.quality import Quality, phrase, quality_of_rows, texts_of
+from adfs.quality import Quality, phrase, quality_of_rows
 from adfs.solver import Result, RunOptions
 from adfs.solver import run as solve
 from adfs.storage import csv_bytes, write_whole
@@ -87,14 +88,18 @@ def _train(
         results, loaded.problem, args.intercept, shell_command(args), loaded.classes,
         loaded.columns, loaded.scaler,
     )  # fmt: skip
-    fit = quality_of_rows(model, loaded.problem, results, loaded.labels(slice(None)))
+    labels = loaded.labels(slice(None))
+    fit = quality_of_rows(
+        model, loaded.problem, results, labels, with_curves=args.report is not None
+    )
     result = worst(results)
     assert result.execution is not None
     ranks = [] if world is None else gather_executions(network, result.execution)
+    digest = "" if args.report is None else data_fingerprint(loaded.problem, loaded.codes)
     facts = record(args, loaded, results, model, fit, test)
     problem = loaded.problem_of([each is result for each in results].index(True))
     if first:
-        return lambda: _finish(args, problem, results, model, facts, ranks)
+        return lambda: _finish(args, problem, results, model, facts, ranks, digest)
     return lambda: _exit_code(args, result, prints=False)
 
 
@@ -117,7 +122,7 @@ def _check(args: argparse.Namespace) -> None:
 
 
 def _load_test(args: argparse.Namespace, loaded: Loaded) -> Any:
-    """Rows and labels of ``--test``, None without; it has at most the training data's columns."""
+    """What `judge` takes of ``--test``, None without; at most the training data's columns."""
     if args.test is None:
         return None
     rows, labels = load_all(args.test, loaded.columns)
@@ -129,7 +134,7 @@ def _load_test(args: argparse.Namespace, loaded: Loaded) -> Any:
             f"--test {args.test} has {found} features but the training data has {known}; give "
             f"--n-features {found}, or check the files."
         )
-    return rows, labels
+    return rows, labels, args.report is not None
 
 
 def _start_from(model: Model, args: argparse.Namespace, loaded: Loaded) -> Vector:
@@ -274,7 +279,7 @@ def record(
 
 def _finish(
     args: argparse.Namespace, problem: Problem, results: Sequence[Result], model: Model,
-    facts: Record, ranks: Sequence[Execution],
+    facts: Record, ranks: Sequence[Execution], digest: str,
 ) -> int:  # fmt: skip
     """Write all files asked for, even if one of them fails, and print; the exit code.
 
@@ -291,8 +296,9 @@ def _finish(
         from adfs.study.report import train_page
 
         page = train_page(
-            problem, result, tol=args.tol, data=args.data, measures=_measures(facts), ranks=ranks,
-            command=shell_command(args),
+            problem, results, tol=args.tol, data=args.data, ranks=ranks, model=model,
+            command=shell_command(args), fingerprint=digest,
+            quality={"training": facts["train"], "test": facts["test"]},
         )  # fmt: skip
         files.write(path, page.encode())
 
@@ -389,15 +395,6 @@ def _parameters_line(facts: Record) -> str:
     }
     known = [text.format(chosen[name]) for name, text in texts.items() if chosen[name] is not None]
     return f"{facts['algorithm']}, {chosen['how']} on {facts['graph']}: {', '.join(known)}"
-
-
-def _measures(facts: Record) -> dict[str, str]:
-    """How well the model fits the training samples and those of ``--test``, as text."""
-    return {
-        f"{title}, {label}": text
-        for which, label in (("train", "training"), ("test", "test"))
-        for title, text in texts_of(facts[which] or {}).items()
-    }
 
 
 def _number(value: float | None, form: str) -> str:

@@ -121,13 +121,24 @@ def _fingerprint_of_start(problem: Problem, start: WarmStart) -> str:
     return digest(own, *(found[str(node)] for node in range(problem.n_nodes)))
 
 
-def _node_fingerprint(problem: Problem, node: int) -> str:
+def data_fingerprint(problem: Problem, labels: NDArray[Any] | None = None) -> str:
+    """Digest of the samples of all nodes, the same on any number of ranks; called on all of them.
+
+    ``labels`` are those of the samples here, where the problem's are of one class only.
+    """
+    own = {str(node): _node_fingerprint(problem, node, labels) for node in problem.nodes.tolist()}
+    found = {node: each for part in problem.network.gather(own) for node, each in part.items()}
+    return digest(*(found[str(node)] for node in range(problem.n_nodes)))
+
+
+def _node_fingerprint(problem: Problem, node: int, labels: NDArray[Any] | None = None) -> str:
     part, rows = problem.node_rows(node), problem.rows
+    labels = problem.labels if labels is None else labels
     if isinstance(rows, DenseRows):
         arrays: tuple[NDArray[Any], ...] = (rows.values[part],)
     else:
         arrays = (rows.values, rows.indices, rows.indptr[part.start : part.stop + 1])
-    return fingerprint(arrays, problem.labels[part], problem.weights[part])
+    return fingerprint(arrays, labels[part], problem.weights[part])
 
 
 def _add(found: Any, name: str, array: NDArray[Any], dtype: Any = None) -> None:

@@ -78,7 +78,11 @@ def line_styles(labels: Sequence[str]) -> list[LineStyle]:
     seen: Counter[str] = Counter()
     for label in labels:
         method, _, rule = label.partition(":")
-        style = STYLES.get(method, LineStyle(method, BROWN, SOLID, "h"))
+        # Methods of other people, and classes, take the colours from the last one on.
+        others = [name for name in seen if name not in STYLES and name != method]
+        style = STYLES.get(
+            method, LineStyle(method, HUES[-1 - len(others) % len(HUES)], SOLID, "h")
+        )
         if rule:
             style = style._replace(name=f"{style.name} ({rule})")
         if seen[method]:

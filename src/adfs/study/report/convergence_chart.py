@@ -27,7 +27,9 @@ Y_AXES = {
     "objective": "objective F(θ)",
 }
 ERRORS = ("relative_gap", "duality_gap", "suboptimality")  # a proven rate is about these
-WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 760.0, 360.0, 62.0, 746.0, 12.0, 316.0
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 760.0, 360.0, 62.0, 620.0, 12.0, 316.0
+LINE, LETTER = 15.0, 7.0  # pixels of a label at a curve
+LONGEST_LABEL = 18  # letters
 MOST_DECADES = 8  # labels of a logarithmic axis
 
 
@@ -88,8 +90,7 @@ def make_chart(
     return {
         "caption": f"{Y_AXES[y]} against {X_AXES[x]}",
         "thinned": f"{kept:,} of {longest:,} rows" if kept < longest else "",
-        "legend": {curve.label: style for curve, style in styled},
-        "still": draw_chart(styled, x, y),
+        "still": draw_chart(styled, x, y, tol),
         "data": {**data, "tolAxis": y, "runs": [_run(*each) for each in styled]},
     }
 
@@ -127,15 +128,17 @@ def _run(curve: PageCurve, style: dict[str, Any]) -> dict[str, Any]:
 
 
 def draw_chart(
-    styled: Sequence[tuple[PageCurve, dict[str, Any]]], x: str, y: str
+    styled: Sequence[tuple[PageCurve, dict[str, Any]]], x: str, y: str, tol: float | None
 ) -> dict[str, Any] | None:
     """Curves on a logarithmic scale over a linear one, in pixels; None without a positive value."""
-    lines = []
+    lines, ends = [], dict[str, tuple[float, float, str]]()
     for curve, style in styled:
         a, b = (np.array(curve.columns[name], dtype=float) for name in (x, y))
         shown = np.isfinite(a) & (b > 0.0) & (b < math.inf)
         if shown.any():
             lines.append((style, a[shown], np.log10(b[shown])))
+            label = curve.label.partition(",")[0] if curve.theory else curve.label
+            ends.setdefault(label, (a[shown][-1], np.log10(b[shown][-1]), style["color"]))
     if not lines:
         return None
     end = max(float(a.max()) for _, a, _ in lines) or 1.0
@@ -151,13 +154,36 @@ def draw_chart(
     def path(a: Any, b: Any) -> str:
         return "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in zip(*place(a, b), strict=True))
 
+    wanted = [(*place(*end[:2]), label, end[2]) for label, end in ends.items()]
+    wanted.sort(key=lambda each: -each[1])
+    level = None
+    if tol and low < math.log10(tol) < high:
+        level = place(0.0, math.log10(tol))[1]
+        wanted.insert(0, (RIGHT, level, f"tol {tol:g}", "t"))
     return {
+        "labels": place_labels(wanted), "level": level,
         "width": WIDTH, "height": HEIGHT, "left": LEFT, "right": RIGHT, "top": TOP,
         "bottom": BOTTOM, "x_title": X_AXES[x], "y_title": Y_AXES[y].partition(",")[0],
         "x_ticks": [(place(value, 0.0)[0], number(value)) for value in ticks(end)],
         "y_ticks": [(place(0.0, power)[1], f"1e{power}") for power in decades(low, high)],
         "lines": [(style, path(a, b)) for style, a, b in lines],
     }  # fmt: skip
+
+
+def place_labels(
+    wanted: Sequence[tuple[float, float, str, str]],
+) -> list[tuple[float, float, str, str]]:
+    """Labels right of where their curves end, moved up until none covers another one."""
+    placed: list[tuple[float, float, str, str]] = []
+    for x, y, label, color in wanted:
+        text = label if len(label) <= LONGEST_LABEL else f"{label[: LONGEST_LABEL - 1]}…"
+        x = min(x + 6.0, WIDTH - LETTER * len(text))
+        for other in sorted(placed, key=lambda each: -each[1]):
+            ends = x + LETTER * len(text), other[0] + LETTER * len(other[2])
+            if abs(other[1] - y) < LINE and other[0] < ends[0] and x < ends[1]:
+                y = other[1] - LINE
+        placed.append((x, y, text, color))
+    return placed
 
 
 def ticks(end: float, most: int = 6) -> list[float]:

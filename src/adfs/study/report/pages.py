@@ -1,10 +1,13 @@
 """`train_page`, the report of one run, and `compare_page`, that of several algorithms.
 
-Both show theory beside measurement: rates are fitted to traces.
+Both begin with the result, and end with theory beside measurement: rates are fitted to traces.
 """
 
 import math
+import platform
+import sys
 from collections.abc import Mapping, Sequence
+from datetime import datetime, timezone
 from statistics import median
 from typing import Any, NamedTuple
 
@@ -12,24 +15,30 @@ import numpy as np
 
 from adfs.algorithms.base import MethodSetting, Source, get_algorithm
 from adfs.engine.execution import Execution
+from adfs.engine.run_identity import data_fingerprint
 from adfs.errors import AdfsError
+from adfs.model import Model, worst
 from adfs.problem.certificate import certified_text
 from adfs.problem.finite_sum import Problem
+from adfs.quality import Quality
 from adfs.schedule.delays import Delays
 from adfs.schedule.poisson import PoissonSource
 from adfs.schedule.sampling_law import Drawer
 from adfs.solver import Result
 from adfs.study.comparison import AXES, Comparison
+from adfs.study.numbers import number
 from adfs.study.plots.timeline_plot import used_kinds
 from adfs.study.report import node_timeline
 from adfs.study.report.convergence_chart import ROWS, Columns, PageCurve, make_chart, page_curve
 from adfs.study.report.graph_picture import draw_graph
+from adfs.study.report.model_pictures import describe_model
 from adfs.study.report.node_timeline import Activity, activity_of
 from adfs.study.report.render import render
 from adfs.study.run_folder import describe_machine
 
 LONGEST_SETUP = 3.0  # seconds of set-up that a page may spend again, for a timeline
 MOST_SEEDS = 10  # drawn per algorithm
+MOST_CLASSES = 8  # whose curves are drawn
 FEWEST = 100  # rows of a trace, however many runs a page has
 CHEAP = 2e9  # multiplications for a condition number that the run did not need: about a second
 FLOOR = 1e-14  # relative errors below it are rounding
@@ -38,7 +47,7 @@ LARGEST_GRAPH = 3_000  # nodes for which eigenvalues and diameter are computed f
 
 def train_page(
     problem: Problem,
-    result: Result,
+    result: Result | Sequence[Result],
     *,
     tol: float | None = None,
     data: str = "",
@@ -46,14 +55,17 @@ def train_page(
     measures: Mapping[str, str] | None = None,
     delays: Delays | None = None,
     ranks: Sequence[Execution] = (),
+    model: Model | None = None,
+    quality: Mapping[str, Quality | None] | None = None,
+    fingerprint: str = "",
 ) -> str:
     """One HTML page about a run: self-contained, it loads nothing from anywhere.
 
     Parameters
     ----------
     problem : Problem
-        What was minimised.
-    result : Result
+        What was minimised; of several classes, the problem of the worst one.
+    result : Result, or one per class
         From `adfs.solve`, however the run ended.
     tol : float, optional
         The relative duality gap that was requested.
@@ -65,6 +77,13 @@ def train_page(
         The time model where it is more than the result's ``tau``.
     ranks : sequence of Execution
         What each rank did, for a run over MPI.
+    model : Model, optional
+        What was trained, with the names of features and classes; by default that of the result.
+    quality : mapping of dict, optional
+        Measures of its predictions, as ``adfs train --json`` has them, by the name of the data;
+        the last one is for the top of the page.
+    fingerprint : str
+        Digest of the samples, computed if they are all in this process.
 
     Returns
     -------
@@ -80,9 +99,18 @@ def train_page(
     >>> page.startswith("<!DOCTYPE html>")
     True
     """
+    results = [result] if isinstance(result, Result) else list(result)
+    result, model = worst(results), model or Model.from_result(results, problem)
+    classes = model.meta["classes"] if len(results) > 1 else [result.algorithm]
+    # The worst one comes first: what the page says of theory is about it.
+    named = sorted(zip(classes, results, strict=True), key=lambda pair: pair[1] is not result)
     activity = _run_activity(problem, result, delays or Delays(tau=result.tau))
     n_samples, length = problem.n_samples, len(result.trace)
-    curves = [page_curve(result.algorithm, result.seed, result.trace, n_samples, ROWS // 10)]
+    curves = [
+        page_curve(f"{'class ' * (len(results) > 1)}{label}", each.seed, each.trace, n_samples,
+                   ROWS // 10)
+        for label, each in named[:MOST_CLASSES]
+    ]  # fmt: skip
     if result.proven_rate is not None:
         curves.append(curves[0].proven(result.proven_rate))
     fitted = fit(curves[0].columns, "relative_gap")
@@ -90,9 +118,12 @@ def train_page(
     return render(
         "train.html",
         result=result,
+        results=dict(named),
+        most_classes=MOST_CLASSES,
+        totals=_totals(results),
         gap=certified_text(result.duality_gap, result.duality_gap, result.objective_at_zero),
         tol=tol,
-        measures=[(name, value, "") for name, value in (measures or {}).items()],
+        measures_given=[(name, value, "") for name, value in (measures or {}).items()],
         chart=make_chart(curves, "iteration", "relative_gap", tol, length),
         curve=curves[0],
         fit=fitted,
@@ -103,8 +134,18 @@ def train_page(
         rank_timeline=node_timeline.draw_ranks(ranks),
         rank_kinds=used_kinds(ranks),
         most_ranks=node_timeline.MOST_LINES,
+        **describe_model(model, quality or {}),
         **_both_pages(problem, data, command, binding),
+        fingerprint=fingerprint or (data_fingerprint(problem) if problem.network.is_whole else ""),
     )
+
+
+def _totals(results: Sequence[Result]) -> dict[str, Any]:
+    """Costs of all classes together."""
+    last = [each.trace.last() for each in results]
+    names = ("iteration", "idealized_time", "wall_time", "n_prox", "n_grad", "n_comm", "bytes")
+    found: dict[str, Any] = {name: sum(each[name] or 0 for each in last) for name in names}
+    return {**found, "setup_time": sum(each.setup_time for each in results)}
 
 
 def _both_pages(problem: Problem, data: str, command: str, binding: Any = None) -> dict[str, Any]:
@@ -120,8 +161,14 @@ def _both_pages(problem: Problem, data: str, command: str, binding: Any = None) 
         "gamma": topology.spectrum.gamma if is_small or "spectrum" in vars(topology) else None,
         "diameter": topology.diameter if is_small and topology.n_nodes > 1 else None,
     }
+    machine = {
+        **describe_machine(), "host": platform.node(),
+        "date": datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
+    }  # fmt: skip
+    if not problem.network.is_whole and (mpi := sys.modules.get("mpi4py.MPI")) is not None:
+        machine["versions"]["MPI"] = mpi.Get_library_version().partition("\n")[0].strip("\0 ")
     return {
-        "problem": problem, "data": data, "command": command, "machine": describe_machine(),
+        "problem": problem, "data": data, "command": command, "machine": machine,
         "graph": draw_graph(topology, binding), "computed": computed,
     }  # fmt: skip
 
@@ -212,6 +259,8 @@ def compare_page(
     return render(
         "compare.html",
         comparison=comparison,
+        ranking=rank(comparison, axis),
+        axis=AXES[axis],
         tables=[comparison.table(axis=name) for name in sorted(AXES, key=axis.__ne__)],
         titles_of_axes=AXES,
         chart=chart,
@@ -222,6 +271,37 @@ def compare_page(
         parameters=parameters,
         **_both_pages(problem, data, command),
     )
+
+
+def rank(comparison: Comparison, axis: str) -> dict[str, Any]:
+    """The algorithms in the order in which they reach ``tol``: bars with remarks, and a verdict."""
+    tol = comparison.config["tol"]
+    refusal = comparison.refusal(tol) or ""
+    # Those that did not arrive come last, with where their runs ended.
+    rows = [
+        (value is None, row.end if value is None else value, row)
+        for row in comparison.table([tol], axis)
+        for value in [row.cells[0].value]
+    ]
+    rows.sort(key=lambda each: each[:2])
+    longest = max((length for _, length, _ in rows if math.isfinite(length)), default=1.0) or 1.0
+    arrived = [(length, row.label) for is_late, length, row in rows if not is_late]
+    best = arrived[0][0] if arrived else 0.0
+    next_one = next(((length, label) for length, label in arrived if length > best > 0.0), None)
+    word, bars = "fastest" if "time" in axis else "first", []
+    for is_late, length, row in rows:
+        kind, remark = "up", f"{number(length / best, 3)} times as much" if best else ""
+        if is_late:
+            kind, remark = "late", f"not reached: {row.status.replace('_', ' ')}"
+        elif length == best:
+            kind, remark = "best", word
+        bar = (0.0, 100.0 * min(length, longest) / longest)
+        bars.append((row.label, bar, kind, [(row.cells[0].text, "" if refusal else remark)]))
+    return {
+        "bars": bars, "word": word, "best": best, "refusal": refusal, "next": next_one,
+        "first": [label for length, label in arrived if length == best],
+        "late": [row.label for is_late, _, row in rows if is_late],
+    }  # fmt: skip
 
 
 class Fit(NamedTuple):

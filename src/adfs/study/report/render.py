@@ -99,8 +99,8 @@ def environment() -> Environment:
         trim_blocks=True, lstrip_blocks=True, finalize=_finalize, extensions=["jinja2.ext.do"],
     )  # fmt: skip
     for function in (
-        numbers.count, numbers.number, numbers.number_range, numbers.percent, numbers.seconds,
-        column_classes, formula, name_of, thinned, time_share,
+        numbers.count, numbers.listing, numbers.number, numbers.number_range, numbers.percent,
+        numbers.seconds, column_classes, formula, name_of, thinned, time_share,
     ):  # fmt: skip
         found.filters[function.__name__] = function
     found.filters["digest"] = _digest

@@ -70,17 +70,67 @@
     if (!(y >= top && y <= top + height)) return;
     const ratio = uPlot.pxRatio;
     u.ctx.save();
-    u.ctx.strokeStyle = u.ctx.fillStyle = style("--quiet");
+    u.ctx.strokeStyle = style("--quiet");
     u.ctx.lineWidth = ratio;
     u.ctx.setLineDash([2 * ratio, 3 * ratio]);
     u.ctx.beginPath();
     u.ctx.moveTo(left, y);
     u.ctx.lineTo(left + width, y);
     u.ctx.stroke();
-    u.ctx.font = `${12 * ratio}px system-ui, sans-serif`;
-    u.ctx.textBaseline = "bottom";
-    u.ctx.fillText("tol", left + 5 * ratio, y - 2 * ratio);
     u.ctx.restore();
+  }
+
+  const shortLabel = (run) => (run.theory ? run.label.split(",")[0] : run.label);
+
+  // Where the curve of a label ends in the part of the chart that is shown, in pixels.
+  function endOf(u, label) {
+    const series = 1 + chart.runs.findIndex((run) => run.label === label);
+    const inside = (value, key) => value >= u.scales[key].min && value <= u.scales[key].max;
+    for (let k = u.data[0].length - 1; k >= 0; k--) {
+      const x = u.data[0][k], y = u.data[series][k];
+      if (y !== null && y !== undefined && inside(x, "x") && inside(y, "y")) {
+        const run = chart.runs[series - 1];
+        return { text: shortLabel(run), color: run.color, x: u.valToPos(x, "x"), y: u.valToPos(y, "y") };
+      }
+    }
+    return null;
+  }
+
+  // Labels right of the ends of their curves, moved up until none covers another one.
+  function drawLabels(u) {
+    u.over.querySelectorAll(".label-at-curve").forEach((each) => each.remove());
+    const wanted = labels.filter((label) => !hidden.has(label)).map((label) => endOf(u, label));
+    const ends = wanted.filter((each) => each !== null).sort((a, b) => b.y - a.y);
+    const width = u.over.clientWidth, placed = [];
+    const level = chart.tol === null || state.y !== chart.tolAxis ? NaN : u.valToPos(chart.tol, "y");
+    if (level >= 0 && level <= u.over.clientHeight) {
+      // A curve that ends just below the line of tol has its label below the line's.
+      for (const end of ends) {
+        if (end.y > level && level + 23 < u.over.clientHeight) end.y = Math.max(end.y, level + 15);
+      }
+      ends.unshift({ text: `tol ${number(chart.tol)}`, color: "t", x: width, y: level });
+    }
+    for (const end of ends) {
+      const element = make("span", u.over, { textContent: end.text });
+      element.className = `label-at-curve c${end.color}`;
+      element.style.maxWidth = `${Math.max(room(), 0.3 * width)}px`;
+      const size = element.offsetWidth, x = Math.min(end.x + 7, width + room() - size);
+      let y = Math.min(end.y, u.over.clientHeight - 8);
+      for (const other of placed) {
+        const meets = x < other.x + other.size && other.x < x + size;
+        if (meets && Math.abs(other.y - y) < 15) y = other.y - 15;
+      }
+      placed.push({ x, y, size });
+      placed.sort((a, b) => b.y - a.y);
+      element.style.left = `${x}px`;
+      element.style.top = `${y - 8}px`;
+    }
+  }
+
+  // Pixels right of the plot, for labels.
+  function room() {
+    const longest = Math.max(8, ...chart.runs.map((run) => shortLabel(run).length));
+    return Math.min(7 * longest + 12, 0.28 * box.clientWidth);
   }
 
   function options(length) {
@@ -98,6 +148,7 @@
       width: box.clientWidth || 600,
       height: narrow ? 320 : 420,
       legend: { show: false },
+      padding: [12, room(), 0, 0],
       focus: { alpha: 0.35 },
       cursor: { dataIdx: nearest, drag: { x: true, y: true, uni: 30 }, focus: { prox: 24 } },
       scales: {
@@ -118,7 +169,7 @@
         dash: run.dash,
         points: { show: !run.theory && length <= 80, size: 6, fill: color(run) },
       }))],
-      hooks: { draw: [drawTolerance], setCursor: [readOut] },
+      hooks: { draw: [drawTolerance, drawLabels], setCursor: [readOut] },
     };
   }
 
