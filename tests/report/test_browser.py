@@ -81,7 +81,8 @@ def files(tmp_path_factory):
                    "--out", home / '"onload="alert(5)".npz')  # fmt: skip
     assert outcome.code == 0, outcome.err
     problem = make_problem(4)
-    comparison = adfs.compare(problem, ["adfs", "newton", "dsba:theory", "lbfgs"], tol=1e-4, seeds=2)
+    names = ["adfs", "newton", "dsba:theory", "lbfgs"]
+    comparison = adfs.compare(problem, names, tol=1e-4, seeds=2)
     for record in comparison.records[:2]:
         object.__setattr__(record, "label", EVIL)
     text = compare_page(problem, comparison, data=EVIL, command=EVIL)

@@ -205,7 +205,7 @@ JSON = "\n  --json  print one JSON object instead"
 QUIET = "\n  --quiet  no progress and no summary"
 REPORT = """
   --report FILE: output  write an HTML page here (.html): the result, convergence along every axis,
-    the model and its quality or the ranking, then theory; it opens in a browser without a network"""
+    the model and its quality, or the ranking, and theory; a browser opens it without a network"""
 RANKS = """
   --engine NAME: engine = local  local: all nodes in this process; mpi: nodes on the ranks that
     mpiexec started, each with its own rows; the same bits
