@@ -118,3 +118,15 @@ def test_a_pattern_is_not_split_again(adfs, people):
     outcome = adfs("split", "p-{node}.csv", "--nodes", 2, "--out", "q-{node}.csv")
     assert outcome.code == 2
     assert "one file per node already" in outcome.err
+
+
+@pytest.mark.parametrize("fault", ["a number", "labels"])
+def test_a_fault_in_the_last_row_leaves_old_files_as_they_were(adfs, home, fault):
+    X = np.ones((6, 2))
+    X[5, 1] = np.nan if fault == "a number" else 1.0
+    np.savez("a.npz", X=X, **({"y": np.ones(6)} if fault == "a number" else {}))
+    (home / "s-0.npz").write_text("old")
+    words = ("--nodes", 2, "--partition", "contiguous", "--out", "s-{node}.npz")
+    assert adfs("split", "a.npz", *words).code == 2
+    assert (home / "s-0.npz").read_text() == "old"
+    assert not (home / "s-1.npz").exists()

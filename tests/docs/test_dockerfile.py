@@ -51,11 +51,12 @@ def test_the_image_trains_on_ranks_without_compiling(tmp_path):
             copy(sources, Path(folder))
         elif name == "RUN" and "apt-get" not in rest:
             run(tmp_path, environment, "sh", "-c", place)
-    image.chmod(0o555)
+    compiled = set(image.rglob("*"))
     train = "adfs train breast-cancer --nodes 4 --engine mpi --json"
     done = run(tmp_path, environment, "mpiexec", "-n", "2", *shlex.split(train))
     assert '"status": "converged"' in done.stdout
     assert "compil" not in done.stderr
+    assert set(image.rglob("*")) == compiled
 
 
 def copy(sources, folder):

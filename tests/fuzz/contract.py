@@ -116,9 +116,16 @@ def _faults_of_files(case, outcome):
     named = _words(case)
     for name in changed:
         refused = outcome.code in (FAILED, REFUSED)
-        known = any(part in named for part in name.split("/")) and not _is_read(case, name)
+        known = any(_names(part, named) for part in name.split("/")) and not _is_read(case, name)
         if refused or not known:
             yield Fault("files", f"{name} was changed or left, with exit code {outcome.code}")
+
+
+def _names(part, named):
+    """Whether a word is a part of a path, or a pattern with a node's number in it."""
+    return part in named or any(
+        re.fullmatch(re.escape(word).replace(r"\{node\}", r"\d+"), part) for word in named
+    )
 
 
 def _words(case):

@@ -161,8 +161,9 @@ def test_rows_with_one_value_go_to_one_node(table, tmp_path, source, out):
         split_file(tmp_path / source, out, 4, by="yes")
 
 
-def test_a_word_with_a_line_break_is_refused_in_text(tmp_path):
-    pq.write_table(pa.table({"w": ["a", "b\nc"], "y": [0, 1]}), tmp_path / "t.parquet")
+@pytest.mark.parametrize("letter", ["\n", "\r", "\0"])
+def test_a_word_with_a_line_break_is_refused_in_text(tmp_path, letter):
+    pq.write_table(pa.table({"w": ["a", f"b{letter}c"], "y": [0, 1]}), tmp_path / "t.parquet")
     with pytest.raises(DataError, match=r"column 'w': a word must not hold a line break"):
         split_file(tmp_path / "t.parquet", "x.csv", 1)
     assert len(list(split_file(tmp_path / "t.parquet", "x.parquet", 2))) == 2

@@ -27,7 +27,7 @@ from adfs.data.libsvm import LibsvmReader
 from adfs.data.matrices import Numbers
 from adfs.data.npz import NpzReader, write_npz
 from adfs.data.partition import partition_rows
-from adfs.data.reader import Reader, Selection, require_labels
+from adfs.data.reader import Reader, Selection, read_all, require_labels
 from adfs.data.tables import (
     CsvReader,
     ParquetReader,
@@ -93,15 +93,7 @@ def split_file(
     ...     [(n, b"".join(text)) for n, text in split_file(path, "x.svm", 2, "contiguous")]
     [(2, b'+1 1:1\n-1 1:2\n'), (1, b'+1 1:3\n')]
     """
-    wanted = Selection(categorical=tuple(categorical), all_columns=True)
-    path, selection = find_file(source, wanted)
-    kind = format_of(path)
-    _require_same_form(path, kind, out)
-    if by is not None and not issubclass(kind, TableReader):
-        raise DataError(f"--by {by} names a column of a table, but {path} is none; leave it out.")
-    reader = kind(Alone(), path, selection)
-    if by is not None and isinstance(reader, TableReader):
-        require_columns(path, reader.features, "--by", [by])
+    reader = _open(source, out, by, tuple(categorical))
     rows, words = _read(reader, out, by)
     if words is not None:
         parts = deal_values(words, n_nodes, f"--by {by}")
@@ -146,6 +138,21 @@ def deal_values(words: Any, n_nodes: int, flag: str) -> list[Numbers]:
     return np.split(np.argsort(nodes, kind="stable"), np.cumsum(np.bincount(nodes))[:-1])
 
 
+def _open(
+    source: str | os.PathLike[str], out: str, by: str | None, categorical: tuple[str, ...]
+) -> Reader:
+    """The file, if it can become one of the name ``out`` and has the named columns."""
+    path, selection = find_file(source, Selection(categorical=categorical, all_columns=True))
+    kind = format_of(path)
+    _require_same_form(path, kind, out)
+    if by is not None and not issubclass(kind, TableReader):
+        raise DataError(f"--by {by} names a column of a table, but {path} is none; leave it out.")
+    reader = kind(Alone(), path, selection)
+    if by is not None and isinstance(reader, TableReader):
+        require_columns(path, reader.features, "--by", [by])
+    return reader
+
+
 def _require_same_form(path: Path, kind: type[Reader], out: str) -> None:
     """Refuse another format, but tables of one kind may become tables of another."""
     given, named = (
@@ -171,15 +178,15 @@ def _read(reader: Reader, out: str, by: str | None) -> tuple[Rows, Any]:
 
 
 class ArrayRows:
-    """Rows of a .npz file."""
+    """Rows of a .npz file, checked."""
 
     def __init__(self, reader: NpzReader) -> None:
-        self.reader, self.n_rows = reader, reader.count()
+        self.samples, self.n_rows = require_labels(*read_all(reader), reader.path), reader.count()
 
     def content(self, rows: Numbers) -> Iterator[Buffer]:
         """Arrays X, or its CSR parts, and y."""
-        (piece,), buffer = self.reader.read(rows), BytesIO()
-        write_npz(buffer, *require_labels(piece.X, piece.y, self.reader.path))
+        buffer = BytesIO()
+        write_npz(buffer, self.samples.X[rows], self.samples.y[rows])
         yield buffer.getbuffer()
 
 
