@@ -42,6 +42,7 @@ _HOMES = {
     "Penalty": "adfs.apcg.penalties",
     "ProxPenalty": "adfs.apcg.penalties",
     "LogisticRegression": "adfs.estimators.classifiers",
+    "LogisticRegressionCV": "adfs.estimators.logistic_cv",
     "LinearSVC": "adfs.estimators.classifiers",
     "Ridge": "adfs.estimators.regressors",
     "HuberRegressor": "adfs.estimators.regressors",

@@ -275,7 +275,7 @@ def follow(
     n_runs = len(Cs) * (1 + (cv or 0)) * samples.n_problems
     points: list[PathPoint] = []
     with run_display(progress, n_runs, has_bars=network.is_whole) as watcher:
-        runs = _Runs(samples, algorithm, setting, stopping, options, interrupts, watcher)
+        runs = PathRuns(samples, algorithm, setting, stopping, options, interrupts, watcher)
         for C, results in runs.along(Cs):
             points.append(runs.point(C, results))
         for fold in range(cv or 0):
@@ -313,7 +313,7 @@ def deal_folds(problem: Problem, labels: NDArray[Any], cv: int, seed: int) -> ND
     return found
 
 
-class _Runs:
+class PathRuns:
     """The runs of a path, one after another."""
 
     def __init__(

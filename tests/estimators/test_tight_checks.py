@@ -17,6 +17,7 @@ import adfs
 TIGHT = [
     adfs.LogisticRegression(tol=1e-18),
     adfs.LogisticRegression(tol=1e-18, class_weight="balanced"),
+    adfs.LogisticRegressionCV(tol=1e-18, Cs=[0.1, 1.0], cv=3),
     adfs.LinearSVC(tol=1e-18),
     adfs.LinearSVC(tol=1e-18, class_weight="balanced"),
     adfs.Ridge(tol=1e-18),
@@ -31,6 +32,8 @@ from sklearn.utils.estimator_checks import check_array_api_input
 import adfs
 for name in ("LogisticRegression", "LinearSVC", "Ridge", "HuberRegressor", "LinearSVR"):
     check_array_api_input(name, getattr(adfs, name)(), "numpy", expect_only_array_outputs=False)
+model = adfs.LogisticRegressionCV(Cs=[1.0], cv=2)
+check_array_api_input("LogisticRegressionCV", model, "numpy", expect_only_array_outputs=False)
 """
 
 

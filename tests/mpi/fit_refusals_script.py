@@ -53,6 +53,11 @@ def nan_on_rank_1():
 
 
 @case
+def folds_of_scikit_learn():
+    adfs.LogisticRegressionCV(Cs=[1.0], engine="mpi").fit(X, Y)
+
+
+@case
 def other_features_on_rank_2():
     logistic().fit(on(2, X[:, :4], X), Y)
 

@@ -63,6 +63,7 @@ def together(mpiexec, tmp_path_factory):
 
 
 SENTENCES = {
+    "folds_of_scikit_learn": "engine='mpi' has no folds.*choose C with adfs.regularization_path",
     "nan_on_rank_1": "rank 1: Input X contains NaN",
     "other_features_on_rank_2": "n_features is 6 on rank 0 and 4 on rank 2",
     "other_names_of_features_on_rank_1": "feature_names is .* on rank 0 and .* on rank 1",

@@ -17,7 +17,7 @@ from adfs.agreement import agree
 from adfs.checks import choice, finite
 from adfs.errors import DataError, ParameterError
 from adfs.estimators.base import ColumnEstimator, sigma_of
-from adfs.estimators.fitting import FitTask, Matrix, Objective, Vector
+from adfs.estimators.fitting import FitTask, Matrix, Objective, Target, Vector
 from adfs.estimators.node_layout import on_all, union
 from adfs.model import class_probabilities
 from adfs.solver import Result
@@ -50,14 +50,18 @@ class LinearClassifier(ClassifierMixin, ColumnEstimator):  # type: ignore[misc]
             )
         return Objective(self._loss(), sigma_of(self.C))
 
-    def _train(self, task: FitTask) -> tuple[list[Result], Sequence[Any]]:
+    def _targets(self, task: FitTask) -> tuple[NDArray[Any], list[Target]]:
+        """The classes, and one target, or one per class if there are more than two."""
         y, ranks = task.y, task.layout.ranks
         on_all(ranks, lambda: check_classification_targets(y))
         classes = _classes_of(task)
         on_all(ranks, lambda: self._check_classes(classes))
         positives = classes[1:] if len(classes) == 2 else classes
         labels = [np.where(y == positive, 1.0, -1.0) for positive in positives]
-        targets = list(zip(labels, self._weights(classes, task), strict=True))
+        return classes, list(zip(labels, self._weights(classes, task), strict=True))
+
+    def _train(self, task: FitTask) -> tuple[list[Result], Sequence[Any]]:
+        classes, targets = self._targets(task)
         coefs, intercepts, results = self._train_with_column(task, targets)
         self.classes_ = classes
         self._keep_models(task, coefs, intercepts)

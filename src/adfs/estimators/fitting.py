@@ -99,14 +99,21 @@ def train(
         with Interrupts() as interrupts:
             result = run(problem, options.algorithm, setting, options.stopping, how, interrupts)
         parameters = result.parameters
-        # An estimator is pickled and kept for long: the text of its parameters does not keep the
-        # rows alive, as the parameters would, and duals are as many as the rows.
-        bare = dataclasses.replace(result, execution=None, duals=None)
-        results.append(dataclasses.replace(bare, parameters=str(parameters)))
+        results.append(without_rows(result))
         if result.status == "interrupted":
             stopped = dataclasses.replace(options.stopping, max_iter=0)
             options = options._replace(stopping=stopped)
     return results
+
+
+def without_rows(result: Result) -> Result:
+    """The result as an estimator keeps it, which is pickled and kept for long.
+
+    The text of its parameters does not keep the rows alive, as the parameters would, and duals are
+    as many as the rows.
+    """
+    parameters = str(result.parameters)
+    return dataclasses.replace(result, parameters=parameters, execution=None, duals=None)
 
 
 def progress_printers(verbose: bool, k: int, count: int) -> tuple[Callback, ...]:
