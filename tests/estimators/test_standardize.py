@@ -76,3 +76,13 @@ def test_a_warm_start_begins_in_the_scaled_units():
 def test_a_value_that_is_no_flag_is_refused():
     with pytest.raises(adfs.ParameterError, match="standardize"):
         adfs.Ridge(standardize="yes").fit(np.eye(3), [1.0, 2.0, 3.0])
+
+
+def test_a_cross_validated_model_is_in_the_units_of_the_columns():
+    X, y = load_breast_cancer(return_X_y=True)
+    X = X[:, :8]
+    ours = adfs.LogisticRegressionCV(Cs=[0.1, 1.0], cv=3, **TIGHT).fit(X, y)
+    liblinear = linear_model.LogisticRegression(
+        C=ours.C_[0], solver="liblinear", tol=1e-12, max_iter=10_000
+    )
+    require_equal(ours, make_pipeline(StandardScaler(), liblinear).fit(X, y))

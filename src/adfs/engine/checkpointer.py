@@ -1,7 +1,7 @@
 """Saving a run and continuing it: the same on one process and on ranks.
 
-A node's arrays are its own, counts of its events included, so any number of processes can continue
-from the files of any other number, also where files of a position come from different numbers.
+Each node saves its own arrays and the counts of its events. So a run can continue with another
+number of processes, even if the files of one position come from different numbers of processes.
 """
 
 import contextlib
@@ -43,7 +43,10 @@ class Checkpoints(NamedTuple):
 
 
 class Checkpointer:
-    """Saves at multiples of ``every``; ``saved`` is up to where all were, -1 if one was not."""
+    """Saves at multiples of ``every``.
+
+    ``saved`` is the last position that this process saved for all its nodes, -1 if there is none.
+    """
 
     def __init__(
         self, store: CheckpointFolder, problem: Problem, wanted: Checkpoints, every: int
@@ -84,7 +87,10 @@ class Checkpointer:
         self.store.tidy(min(self.problem.network.gather(self.saved)))
 
     def resume(self, stepper: Stepper, controller: RunController) -> tuple[int | None, float]:
-        """Continue from the newest position that all processes have: it or None, its seconds."""
+        """Continue from the newest position that all processes have saved.
+
+        Returns the position, None if there is none, and the seconds that the run had taken.
+        """
         peers, nodes = self.problem.network.peers, self.problem.nodes.tolist()
         found = peers.gather(attempt(peers, lambda: list(self.store.valid_positions(nodes))))
         common = set(found[0]).intersection(*found[1:])

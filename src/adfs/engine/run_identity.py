@@ -110,7 +110,7 @@ def _fingerprint(array: NDArray[Any]) -> str:
 
 
 def _fingerprint_of_start(problem: Problem, start: WarmStart) -> str:
-    """That of the model; with duals, of the model and of the duals of all nodes in their order."""
+    """Digest of the model to start from and, if there are duals, of those of all nodes in order."""
     own, found = _fingerprint(start.theta), dict[str, str]()
     if start.duals is None:
         return own

@@ -133,7 +133,7 @@ random_state, verbose
         self._keep_search(scores, [trial for each in found for trial in each], len(targets))
         self.C_ = np.full(len(targets), self.Cs_[best].mean())
         models = [self._model_of(results, task.rows.shape[1]) for results in chosen]
-        self._keep_models(*(np.mean(part, axis=0) for part in zip(*models, strict=True)))
+        self._keep_models(task, *(np.mean(part, axis=0) for part in zip(*models, strict=True)))
         bare = [without_rows(result) for results in chosen for result in results]
         return bare, self.classes_.tolist() * len(chosen)
 
@@ -170,7 +170,8 @@ random_state, verbose
             for _, results in runs.along(grid, kept[order]):
                 model = LogisticRegression()
                 model.classes_, model.n_features_in_ = self.classes_, task.rows.shape[1]
-                model._keep_models(*self._model_of(results, model.n_features_in_))
+                as_scaled = task._replace(scaler=None)  # the rows to score are scaled, too
+                model._keep_models(as_scaled, *self._model_of(results, model.n_features_in_))
                 score = float(scorer(model, task.rows[test], task.y[test], **weights))
                 trials.append(Trial(score, [without_rows(result) for result in results]))
             if runs.is_over:

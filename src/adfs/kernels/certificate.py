@@ -108,7 +108,7 @@ def gap_pass(code, rows, labels, weights, squared_norms, first, last, theta, dua
 def gap_at_zero(code, rows, labels, weights, squared_norms, first, last):
     """What ``gap_pass`` returns at ``theta = 0`` and ``c = 0``, without a pass over the features.
 
-    A row of zeros has no gap; one whose squares alone are zero has.
+    A row of zeros adds nothing; a row whose squared norm underflows to 0 does.
     """
     total = 0.0
     gaps = 0.0

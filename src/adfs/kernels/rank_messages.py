@@ -111,10 +111,11 @@ def most_urgent(queue, mailbox):
 
 @njit(cache=True, _nrt=False, nogil=True)
 def run_some(work, rows, queue, clocks, mailbox, port):
-    """Run one node to its next message or end if they are few, else all; how many, -1: MPI's fault.
+    """Run one node up to its next message or its end; if there are many nodes, run them all.
 
-    Of few nodes the most urgent one goes first, lest the peer of its message wait for the others'
-    work; many have enough to do for all while one waits, and choosing would take long.
+    Returns how many nodes ran, or -1 after an error of MPI. Of few nodes the most urgent one goes
+    first, so that the receiver of its message does not wait for the work of the others. With many
+    nodes there is always work while one waits, and choosing would take long.
     """
     ran, few = 0, mailbox.status.size <= FEW
     for turn in range(1 if few else mailbox.status.size):

@@ -55,7 +55,7 @@ def dual_point(problem: Problem, theta: Vector, given: Vector | None = None) -> 
 def relative(error: float, objective: float) -> float:
     """``error / |F|``: what ``tol`` is compared with, in any unit of F.
 
-    No error is 0 even of an F that is 0. Where F is not finite nothing is known: nan.
+    An error of 0 gives 0, even if F is 0. If F is not finite, the result is nan.
 
     Examples
     --------
@@ -70,7 +70,7 @@ def relative(error: float, objective: float) -> float:
 
 
 def certified_text(value: float, gap: float, at_zero: float, form: str = ".2g") -> str:
-    """``value``, which a gap proves, for people: "to rounding" where the gap is below that of F(0).
+    """A certified ``value`` as text; "to rounding" if the gap is below the rounding of F(0).
 
     Examples
     --------
@@ -98,7 +98,7 @@ NOT_A_MODEL = Certificate(math.nan, math.nan)
 
 
 def load_kernels(problem: Problem) -> None:
-    """Compile or load what evaluations call, on no sample: that belongs to set-up."""
+    """Compile or load the kernels of evaluations during set-up, by calls without samples."""
     theta, sums = np.zeros(problem.n_features), np.zeros((1, 2 * problem.n_features))
     certificate.gap_pass(*problem.samples, problem.squared_norms, 0, 0, theta, np.empty(0), sums)
     certificate.objective_gradient(*problem.samples, 0, 0, theta, theta.copy())
