@@ -168,7 +168,7 @@ def logistic_summary(margin, p):
 
     The last is the KL divergence of the coins with these biases. With ``d = p - pi`` it is
     ``pi h(d / pi) + (1 - pi) h(-d / (1 - pi))``, ``h`` below: two terms that are never negative.
-    The coin is turned over if ``pi > 1/2``: with ``pi <= 1/2`` the difference ``d`` keeps its digits.
+    The coin is turned over if ``pi > 1/2``: up to 1/2 the difference ``d`` keeps its digits.
     """
     size = abs(margin)
     e = math.exp(-size)
