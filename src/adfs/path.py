@@ -6,7 +6,7 @@ from the duals of the one before it. The rows are in memory once: a fold is left
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -271,7 +271,7 @@ def follow(
     problem = samples.problem_of(0)
     network, measure = problem.network, _measure_of(problem)
     require_same(network.peers, {"Cs": Cs, "cv": cv})
-    fold_of = None if cv is None else deal_folds(problem, samples.labels, cv, setting.seed)
+    fold_of = deal_folds(problem, samples.labels, cv, setting.seed)
     n_runs = len(Cs) * (1 + (cv or 0)) * samples.n_problems
     points: list[PathPoint] = []
     with run_display(progress, n_runs, has_bars=network.is_whole) as watcher:
@@ -287,14 +287,22 @@ def follow(
     return RegularizationPath(tuple(points), cv if is_complete else None, measure, runs.signal)
 
 
+def _status_of(results: Sequence[Result]) -> str:
+    return min((each.status for each in results), key=STATUSES.index)
+
+
 def _measure_of(problem: Problem) -> str:
     if not problem.loss.binary:
         return RMSE
     return "log_loss" if problem.loss.name == "logistic" else "accuracy"
 
 
-def deal_folds(problem: Problem, labels: NDArray[Any], cv: int, seed: int) -> NDArray[np.int64]:
+def deal_folds(
+    problem: Problem, labels: NDArray[Any], cv: int | None, seed: int
+) -> NDArray[np.int64]:
     """The fold of each row here; every node deals its own rows, classes one after another."""
+    if cv is None:
+        return np.zeros(problem.n_rows, np.int64)
     network = problem.network
     attempt(network.peers, lambda: whole("cv", cv, 2, hint="or leave it out"))
     found, counts = np.empty(problem.n_rows, np.int64), []
@@ -326,14 +334,17 @@ class PathRuns:
         self.is_over = False
         self.signal: int | None = None
 
-    def along(self, Cs: Vector, kept: Any = None, where: str = "") -> Any:
+    def along(
+        self, Cs: Vector, kept: NDArray[np.bool_] | None = None, where: str = ""
+    ) -> Iterator[tuple[float, list[Result]]]:
         """Each C and its results, one per class; ``kept`` are the rows to train on."""
         starts: list[Any] = [None] * self.samples.n_problems
         for C in Cs.tolist():
             if self.is_over:
                 return
-            starts = self._solve(C, kept, starts, f"C={C:.3g}{where}")
-            yield C, starts
+            results = self._solve(C, kept, starts, f"C={C:.3g}{where}")
+            starts = [None if each.status == "diverged" else each for each in results]
+            yield C, results
 
     def _solve(self, C: float, kept: Any, starts: list[Any], label: str) -> list[Result]:
         results: list[Result] = []
@@ -376,12 +387,12 @@ class PathRuns:
         train = self._quality(model, results)
         return PathPoint(
             C, model, sum(each.objective for each in results), worst(results).relative_gap,
-            sum(each.iterations for each in results), worst(results).status, train,
+            sum(each.iterations for each in results), _status_of(results), train,
         )  # fmt: skip
 
     def with_fold(self, point: PathPoint, results: list[Result], chosen: Any) -> PathPoint:
         found = self._quality(point.model, results, chosen)
-        status = min(point.status, worst(results).status, key=STATUSES.index)
+        status = min(point.status, _status_of(results), key=STATUSES.index)
         return point._replace(status=status, folds=(*point.folds, found))
 
     def _quality(self, model: Model, results: list[Result], chosen: Any = None) -> Quality:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import adfs as package
+from adfs import solver
 
 SHORT = ("--C", "0.01:10:4", "--tol", "1e-4")
 
@@ -95,7 +96,7 @@ def test_a_run_that_stops_early_is_exit_code_3(adfs, dense):
 
 
 def test_an_interrupted_path_shows_what_there_is(adfs, dense, home, monkeypatch):
-    run, calls = package.path.run, []
+    run, calls = solver.run, []
 
     def interrupted(*arguments):
         calls.append(arguments)

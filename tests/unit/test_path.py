@@ -9,7 +9,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, log_loss
 
 import adfs
-from adfs.errors import ParameterError
+from adfs import solver
+from adfs.errors import DataError, ParameterError
 from adfs.path import PathPoint, RegularizationPath, deal_folds
 from support.problems import gaussian_problem, make_data, make_problem
 
@@ -114,7 +115,7 @@ def test_warm_starts_make_a_fine_path_shorter():
 
 
 def test_rows_are_in_memory_once(monkeypatch):
-    seen, run = [], adfs.path.run
+    seen, run = [], solver.run
 
     def noted(problem, *rest):
         seen.append(problem)
@@ -128,7 +129,7 @@ def test_rows_are_in_memory_once(monkeypatch):
 
 
 def test_an_interrupted_path_keeps_what_there_is(monkeypatch):
-    calls, run = [], adfs.path.run
+    calls, run = [], solver.run
 
     def interrupted(*arguments):
         calls.append(arguments)
@@ -139,6 +140,30 @@ def test_an_interrupted_path_keeps_what_there_is(monkeypatch):
     path = adfs.regularization_path(make_problem(), GRID, tol=1e-2, cv=3)
     assert len(calls) == 5
     assert (len(path.points), path.cv, path.best_C, path.status) == (3, None, None, "interrupted")
+
+
+def test_after_a_run_that_diverged_the_next_one_starts_cold(monkeypatch):
+    starts, run = [], solver.run
+
+    def diverged(problem, algorithm, setting, stopping, options, interrupts):
+        starts.append(options.warm_start)
+        result = run(problem, algorithm, setting, stopping, options, interrupts)
+        return dataclasses.replace(result, status="diverged") if len(starts) == 1 else result
+
+    monkeypatch.setattr("adfs.path.run", diverged)
+    path = adfs.regularization_path(make_problem(), GRID, tol=1e-2)
+    assert starts[:2] == [None, None]
+    assert starts[2].objective == path.points[1].objective
+    assert [point.status for point in path.points] == ["diverged", "converged", "converged"]
+    assert path.status == "diverged"
+
+
+def test_a_fold_that_holds_all_that_can_be_learnt_is_refused():
+    rows = np.zeros((8, 2))
+    rows[0] = 1.0, 2.0
+    problem = adfs.Problem(adfs.partition(rows, [1, 0] * 4, 2))
+    with pytest.raises(DataError, match="nothing can be learnt"):
+        adfs.regularization_path(problem, [1.0], cv=2)
 
 
 def test_a_path_shows_itself():

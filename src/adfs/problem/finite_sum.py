@@ -122,8 +122,7 @@ class Problem:
         self.n_samples = int(self.sizes.sum())
         self.n_numbers = int(sum(network.gather(int(self.rows.values.size))))
         attempt(network.peers, self._measure_rows)
-        if not any(network.gather(bool(self.live.any()))):
-            raise DataError(NOTHING_LIVE)
+        self._require_live()
         self._require_size()
         self._measure_nodes()
 
@@ -197,6 +196,10 @@ class Problem:
                 "1e308; scale the features."
             )
 
+    def _require_live(self) -> None:
+        if not any(self.network.gather(bool(self.live.any()))):
+            raise DataError(NOTHING_LIVE)
+
     def _require_size(self) -> None:
         """Refuse targets whose losses are lost to underflow: any model would seem perfect."""
         own = bool(self.labels[self.weights > 0.0].any()), float(self.at_zero[:, 0].sum())
@@ -219,6 +222,7 @@ class Problem:
         other.labels = np.ascontiguousarray(labels)
         if any(self.network.gather(not np.array_equal(weights, self.weights))):
             other.weights = np.ascontiguousarray(weights)
+            other._require_live()
             other._measure_nodes()
         other._require_size()
         return other
