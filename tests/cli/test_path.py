@@ -104,7 +104,7 @@ def test_an_interrupted_path_shows_what_there_is(adfs, dense, home, monkeypatch)
         stop = {"status": "interrupted", "signal": 2}
         return dataclasses.replace(result, **stop) if len(calls) == 6 else result
 
-    monkeypatch.setattr("adfs.path.run", interrupted)
+    monkeypatch.setattr("adfs.regularization.run", interrupted)
     done = adfs("path", dense[0], *SHORT, "--cv", "2", "--out", "m.npz", "--table", "t.csv")
     assert (done.code, len(calls), done.err.count("\n")) == (130, 6, 1)
     assert len(rows_of("t.csv")) == 4

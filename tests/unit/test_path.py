@@ -11,7 +11,7 @@ from sklearn.metrics import accuracy_score, log_loss
 import adfs
 from adfs import solver
 from adfs.errors import DataError, ParameterError
-from adfs.path import PathPoint, RegularizationPath, deal_folds
+from adfs.regularization import PathPoint, RegularizationPath, deal_folds
 from support.problems import gaussian_problem, make_data, make_problem
 
 GRID = [0.01, 0.3, 10.0]
@@ -121,7 +121,7 @@ def test_rows_are_in_memory_once(monkeypatch):
         seen.append(problem)
         return run(problem, *rest)
 
-    monkeypatch.setattr("adfs.path.run", noted)
+    monkeypatch.setattr("adfs.regularization.run", noted)
     problem = make_problem()
     adfs.regularization_path(problem, GRID, tol=1e-2, cv=2)
     assert len(seen) == 9
@@ -136,7 +136,7 @@ def test_an_interrupted_path_keeps_what_there_is(monkeypatch):
         result = run(*arguments)
         return dataclasses.replace(result, status="interrupted") if len(calls) == 5 else result
 
-    monkeypatch.setattr("adfs.path.run", interrupted)
+    monkeypatch.setattr("adfs.regularization.run", interrupted)
     path = adfs.regularization_path(make_problem(), GRID, tol=1e-2, cv=3)
     assert len(calls) == 5
     assert (len(path.points), path.cv, path.best_C, path.status) == (3, None, None, "interrupted")
@@ -150,7 +150,7 @@ def test_after_a_run_that_diverged_the_next_one_starts_cold(monkeypatch):
         result = run(problem, algorithm, setting, stopping, options, interrupts)
         return dataclasses.replace(result, status="diverged") if len(starts) == 1 else result
 
-    monkeypatch.setattr("adfs.path.run", diverged)
+    monkeypatch.setattr("adfs.regularization.run", diverged)
     path = adfs.regularization_path(make_problem(), GRID, tol=1e-2)
     assert starts[:2] == [None, None]
     assert starts[2].objective == path.points[1].objective

@@ -22,9 +22,9 @@ from adfs.engine.interrupts import Interrupts
 from adfs.engine.stopping import Stopping
 from adfs.model import Model
 from adfs.mpi.communicator import Communicator
-from adfs.path import PathSamples, RegularizationPath, follow, grid_of
 from adfs.problem.finite_sum import Problem
 from adfs.quality import TITLES, texts_of
+from adfs.regularization import PathSamples, RegularizationPath, follow, grid_of
 from adfs.solver import Result, RunOptions
 from adfs.storage import csv_bytes, write_whole
 from adfs.study.numbers import count, number

@@ -1,7 +1,7 @@
 """Logistic regression that chooses its C by cross-validation, with scikit-learn's folds and scores.
 
 All runs share the rows: a fold is left out by weights 0, and each C starts from the duals of the
-next smaller one (`adfs.path`).
+next smaller one (`adfs.regularization`).
 """
 
 import warnings
@@ -31,8 +31,8 @@ from adfs.estimators.fitting import (
     without_rows,
 )
 from adfs.model import Model
-from adfs.path import PathRuns, PathSamples, grid_of
 from adfs.problem.finite_sum import Problem
+from adfs.regularization import PathRuns, PathSamples, grid_of
 from adfs.schedule.delays import Delays
 from adfs.solver import Result, RunOptions
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from adfs.path import RegularizationPath
+from adfs.regularization import RegularizationPath
 from adfs.study.plots.style import BLUE, GREY, HUES, ORANGE, tidy
 
 MOST_LINES = 20  # coefficients drawn per class, the largest ones at the last C
