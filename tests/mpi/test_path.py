@@ -35,7 +35,8 @@ def home(tmp_path, monkeypatch):
      ["dense.npz", "--loss", "hinge", "--nodes", "5", "--seed", "3"]],
 )  # fmt: skip
 def test_ranks_write_and_print_what_the_local_engine_does(mpiexec, arguments):
-    words = [*arguments, "--C", "0.1,1", "--cv", "3", "--tol", "1e-3", "--json", "--table"]
+    words = [*arguments, "--C", "0.1,1", "--cv", "3", "--tol", "1e-3", "--parameters", "paper"]
+    words += ["--json", "--table"]
     local = here("path", *words, "c.csv", "--out", "local.npz")
     assert (local.code, local.err) == (0, "")
     kept = rows_of_trace("c.csv")

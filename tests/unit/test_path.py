@@ -44,7 +44,7 @@ def test_every_model_is_certified_for_its_own_C(loss):
 
 def test_scores_are_those_of_models_that_never_saw_the_fold():
     problem, rows, labels = problem_with_rows()
-    path = adfs.regularization_path(problem, GRID, tol=1e-10, cv=3)
+    path = adfs.regularization_path(problem, GRID, tol=1e-10, cv=3, parameters="paper")
     fold_of = folds_of(problem, labels, 3)
     for k, C in enumerate(GRID):
         for fold in range(3):
@@ -123,7 +123,7 @@ def test_rows_are_in_memory_once(monkeypatch):
 
     monkeypatch.setattr("adfs.regularization.run", noted)
     problem = make_problem()
-    adfs.regularization_path(problem, GRID, tol=1e-2, cv=2)
+    adfs.regularization_path(problem, GRID, tol=1e-2, cv=2, parameters="paper")
     assert len(seen) == 9
     assert all(each.rows is problem.rows for each in seen)
 
@@ -137,7 +137,7 @@ def test_an_interrupted_path_keeps_what_there_is(monkeypatch):
         return dataclasses.replace(result, status="interrupted") if len(calls) == 5 else result
 
     monkeypatch.setattr("adfs.regularization.run", interrupted)
-    path = adfs.regularization_path(make_problem(), GRID, tol=1e-2, cv=3)
+    path = adfs.regularization_path(make_problem(), GRID, tol=1e-2, cv=3, parameters="paper")
     assert len(calls) == 5
     assert (len(path.points), path.cv, path.best_C, path.status) == (3, None, None, "interrupted")
 
@@ -167,7 +167,7 @@ def test_a_fold_that_holds_all_that_can_be_learnt_is_refused():
 
 
 def test_a_path_shows_itself():
-    path = adfs.regularization_path(make_problem(), GRID, tol=1e-3, cv=2)
+    path = adfs.regularization_path(make_problem(), GRID, tol=1e-3, cv=2, parameters="paper")
     assert "converged, 3 values of C from 0.01 to 10, best C=" in repr(path)
     assert list(path.to_frame()["C"]) == GRID
     assert path._repr_html_().count("<tr>") == 4
