@@ -17,9 +17,10 @@ def advise(args: argparse.Namespace, loaded: Loaded) -> None:
     """Print at most one line about the columns and one about the targets; called on all ranks."""
     if args.quiet:
         return
-    lines = [] if args.standardize else _about_columns(loaded, args.intercept)
-    if not args.intercept and loaded.classes is None:
-        lines += _about_targets(loaded.problem)
+    with np.errstate(over="ignore", invalid="ignore"):  # what overflows gives no advice
+        lines = [] if args.standardize else _about_columns(loaded, args.intercept)
+        if not args.intercept and loaded.classes is None:
+            lines += _about_targets(loaded.problem)
     if loaded.problem.network.rank == 0:
         for line in lines:
             output.note(f"advice: {line}")
