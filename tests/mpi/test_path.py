@@ -32,7 +32,8 @@ def home(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     "arguments",
     [["t.csv", "--target", "kind", "--standardize", "--intercept", "--partition", "contiguous"],
-     ["dense.npz", "--loss", "hinge", "--nodes", "5", "--seed", "3"]],
+     pytest.param(["dense.npz", "--loss", "hinge", "--nodes", "5", "--seed", "3"],
+                  marks=pytest.mark.soak)],
 )  # fmt: skip
 def test_ranks_write_and_print_what_the_local_engine_does(mpiexec, arguments):
     words = [*arguments, "--C", "0.1,1", "--cv", "3", "--tol", "1e-3", "--parameters", "paper"]
