@@ -319,8 +319,10 @@ def make_batches(problem: Problem, batch: int, seed: int, stream: str) -> katyus
         tables[rows] = alias_table(smoothness)
         total = float(smoothness.sum())
         least = total / (len(smoothness) * THRESHOLD_ONE)  # alias tables draw nothing more rarely
-        weights = total / (n_samples * batch) / np.maximum(smoothness, least)
-        factors[rows] = np.where(smoothness > 0.0, weights, 0.0)
+        np.divide(
+            total / (n_samples * batch), np.maximum(smoothness, least), out=factors[rows],
+            where=smoothness > 0.0,
+        )  # fmt: skip
     return katyusha.Batches(
         sizes=np.where(live[problem.nodes], batch, 0),
         keys=stream_keys(seed, stream, problem.nodes),
