@@ -1,4 +1,4 @@
-"""Advice before a run: columns of very different sizes, targets far from zero."""
+"""Advice after a run: columns of very different sizes, targets far from zero."""
 
 import numpy as np
 import pytest
@@ -48,3 +48,9 @@ def test_targets_far_from_zero_without_an_intercept(adfs):
     assert "--intercept" in line
     assert advice(adfs("train", "t.csv", *VALUE, "--intercept")) == []
     assert advice(adfs("train", write_table(), *VALUE)) == []
+
+
+def test_a_run_that_is_refused_has_one_line(adfs):
+    outcome = adfs("train", write_table(size=1e30), *KIND)
+    assert outcome.code == 2
+    assert outcome.err.count("\n") == 1

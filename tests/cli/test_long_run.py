@@ -21,7 +21,7 @@ def identifiers(home, monkeypatch):
 def test_a_long_run_is_announced_in_one_line_and_ends_with_a_way_out(adfs, identifiers):
     outcome = adfs("train", identifiers)
     assert outcome.code == 3
-    advice, first, last = outcome.err.splitlines()
+    first, advice, last = outcome.err.splitlines()
     assert "column 2" in advice
     assert first.startswith("warning: Theory promises")
     for word in ("passes", "kappa_s", "column 2 is", "Scale the columns", "newton"):

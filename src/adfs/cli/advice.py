@@ -1,4 +1,4 @@
-"""Lines of advice before a run: columns of very different sizes, targets far from zero."""
+"""Lines of advice after a run: columns of very different sizes, targets far from zero."""
 
 import argparse
 

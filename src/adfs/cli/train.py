@@ -74,7 +74,6 @@ def _train(
         peers, lambda: Model.load(args.warm_start) if args.warm_start and first else None
     )
     loaded = load_problem(args, world)
-    advise(args, loaded)
     network = loaded.problem.network
     test = attempt(network.peers, lambda: _load_test(args, loaded) if first else None)
     # Rank 0 reads the model; the others need no access to its file.
@@ -84,6 +83,7 @@ def _train(
     # From here to the end: a late signal must not discard what other ranks have saved.
     interrupts = stack.enter_context(Interrupts(SIGNALS))
     results = _solve_all(args, loaded, starts, interrupts)
+    advise(args, loaded)  # not before: a run that is refused has one line
     model = Model.from_result(
         results, loaded.problem, args.intercept, shell_command(args), loaded.classes,
         loaded.columns, loaded.scaler,
