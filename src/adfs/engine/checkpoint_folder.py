@@ -48,7 +48,7 @@ class CheckpointName(NamedTuple):
         return name if str(name) == text and name.rank < name.size else None
 
 
-class Loaded(NamedTuple):
+class LoadedCheckpoint(NamedTuple):
     """Content of one or more files of a position: plain values, arrays by node, shared arrays."""
 
     run: dict[str, Any]
@@ -186,7 +186,7 @@ class CheckpointFolder:
             if self._gather(position, names, wanted, keep=False) is not None:
                 yield position
 
-    def load(self, position: int, nodes: Iterable[int]) -> Loaded:
+    def load(self, position: int, nodes: Iterable[int]) -> LoadedCheckpoint:
         """State of ``nodes`` at a position; the arrays of other nodes are checked but not kept."""
         loaded = self._gather(position, self._list(), set(nodes), keep=True)
         if loaded is None:
@@ -199,7 +199,7 @@ class CheckpointFolder:
 
     def _gather(
         self, position: int, names: list[CheckpointName], wanted: set[int], keep: bool
-    ) -> Loaded | None:
+    ) -> LoadedCheckpoint | None:
         """Check files of a position until they hold all of ``wanted``; None if they do not."""
         missing, loaded = set(wanted), None
         for name in sorted(name for name in names if name.position == position):
@@ -207,7 +207,7 @@ class CheckpointFolder:
             here = missing & set(header.nodes) if header else set()
             read = self._read(name, here if keep else set()) if here else None
             if read is not None:
-                loaded = loaded or Loaded(read.run, {}, read.shared)
+                loaded = loaded or LoadedCheckpoint(read.run, {}, read.shared)
                 loaded.nodes.update({node: read.nodes[node] for node in here & set(read.nodes)})
                 missing -= set(loaded.nodes)
         if missing:
@@ -215,7 +215,7 @@ class CheckpointFolder:
             self._skip(self.folder, reason)
         return None if missing else loaded
 
-    def _read(self, name: CheckpointName, kept: set[int] | None = None) -> Loaded | None:
+    def _read(self, name: CheckpointName, kept: set[int] | None = None) -> LoadedCheckpoint | None:
         """A file of this run: its header, or with ``kept`` all bytes checked; None if damaged."""
         path = self.folder / str(name)
         arrays: NodeArrays = {}
@@ -237,11 +237,13 @@ class CheckpointFolder:
             named[label] = array
         return loaded
 
-    def _parsed(self, header: dict[str, Any], name: CheckpointName) -> Loaded:
+    def _parsed(self, header: dict[str, Any], name: CheckpointName) -> LoadedCheckpoint:
         """A header's content, which must be of this run and of the file ``name``; no arrays yet."""
         try:
             inside = CheckpointName(*(operator.index(header[key]) for key in name._fields))
-            loaded = Loaded(dict(header["run"]), {int(node): {} for node in header["nodes"]}, {})
+            loaded = LoadedCheckpoint(
+                dict(header["run"]), {int(node): {} for node in header["nodes"]}, {}
+            )
             if inside == name:
                 check(header["identity"], self.identity, self.folder)
                 return loaded

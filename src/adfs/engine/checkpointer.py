@@ -16,7 +16,7 @@ import numpy as np
 from adfs.agreement import attempt
 from adfs.algorithms.base import Arrays, Method, MethodSetting, WarmStart
 from adfs.engine.checkpoint_file import NOT_OURS
-from adfs.engine.checkpoint_folder import CheckpointFolder, Loaded
+from adfs.engine.checkpoint_folder import CheckpointFolder, LoadedCheckpoint
 from adfs.engine.run_controller import RunController
 from adfs.engine.run_identity import identity_of
 from adfs.engine.steppers import Stepper
@@ -134,7 +134,7 @@ class Checkpointer:
                 f"saves ({error}); name another --checkpoint folder."
             ) from None
 
-    def _put_in_place(self, position: int, loaded: Loaded, stepper: Stepper) -> Arrays:
+    def _put_in_place(self, position: int, loaded: LoadedCheckpoint, stepper: Stepper) -> Arrays:
         """Write arrays of samples and of the state's nodes; returns what the stepper restores."""
         with self._same_run(position):
             own, of_state = stepper.arrays(), stepper.algorithm.arrays(stepper.state).nodes
