@@ -26,6 +26,7 @@ from adfs.problem.finite_sum import Problem
 from adfs.schedule.events import Events
 from adfs.theory.parameters import Parameters
 
+USUAL_VISITS = 1.2  # times the rate of visits: no run forgets a dual faster (docs/tuning.md)
 THEOREM = (
     "Theorem 1 bounds the mean of the error by C (1 − ρ)^t. A run may be faster: "
     "what is seen is mostly one to two and a half times the proven rate, unless samples that "
@@ -118,4 +119,8 @@ class Adfs(Pairwise[AdfsState]):
 def prepare(problem: Problem, setting: base.MethodSetting) -> base.Method:
     chosen = parameters_of("adfs", Parameters, problem, setting)
     algorithm = Adfs(problem, chosen, setting.schedule)
-    return pairwise_method(algorithm, setting, chosen.rho, sharp=True, proven=True, theorem=THEOREM)
+    seen = min(2.0 * chosen.rho, USUAL_VISITS * chosen.visit_rate)  # docs/tuning.md
+    return pairwise_method(
+        algorithm, setting, chosen.rho, sharp=True, proven=True, theorem=THEOREM,
+        typical=base.share_of_theory(1.0, seen),
+    )  # fmt: skip

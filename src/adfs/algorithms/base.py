@@ -1,6 +1,7 @@
 """What an algorithm is, what it needs to run, and the names under which they are found."""
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeVar
@@ -195,6 +196,9 @@ class Method:
     needed : callable or None
         Iterations in which theory brings the relative gap from 1 to a ``tol``, where that is not at
         a rate ``1 - rho``.
+    typical : callable or None
+        Iterations in which runs usually bring the relative gap from 1 to a ``tol``, where they need
+        fewer than theory says: measured by ``benchmarks/plan.py``, for plans only.
     """
 
     algorithm: Algorithm[Any]
@@ -210,6 +214,7 @@ class Method:
     beat: int | None = None
     theorem: str = ""
     needed: Callable[[float], float] | None = None
+    typical: Callable[[float], float] | None = None
 
 
 def method_in_rounds(
@@ -224,6 +229,11 @@ def method_in_rounds(
     clock = RoundClock(costs, problem.topology.edges, problem.n_nodes, setting.delays)
     rho = chosen.rho if rho is None else rho
     return Method(algorithm, source or Rounds([0]), clock, rho, chosen, **facts)
+
+
+def share_of_theory(share: float, rho: float) -> Callable[[float], float]:
+    """A `Method.typical`: so much of the iterations that the rate ``1 - rho`` needs."""
+    return lambda tol: share * math.log(1.0 / min(tol, 0.5)) / rho if rho > 0.0 else math.inf
 
 
 def numbers_per_event(row: float, n_features: int, p_comm: float) -> float:

@@ -43,6 +43,7 @@ from adfs.theory.parameters import LARGEST_RHO, edge_roots
 from adfs.theory.sigma_a import EDGE_MU2, ROUNDING, SAFETY
 from adfs.threads import one_blas_thread
 
+SEEN = 0.18  # of theory's iterations: what runs take (0.16 to 0.21, benchmarks/plan.py)
 DENSE_LIMIT = 1500  # nodes up to which sigma_A is exact; beyond, a bound serves
 
 
@@ -231,4 +232,5 @@ def prepare(problem: Problem, setting: base.MethodSetting) -> base.Method:
         Esdacd(problem, chosen), source, clock, chosen.rho, chosen,
         block=math.ceil(ROWS_AT_ONCE / (2 * int(chosen.work.max()))), shortest=problem.n_nodes,
         work=2.0 * float(chosen.work.mean()), proven=True,
+        typical=base.share_of_theory(SEEN, chosen.rho),
     )  # fmt: skip

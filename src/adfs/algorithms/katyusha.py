@@ -53,6 +53,7 @@ from adfs.threads import one_blas_thread
 Surplus = Callable[[Vector, Vector], Vector]  # Q of rho and the rounds between snapshots
 GRID = 80  # values tried of the batch and of the rounds between snapshots
 BISECTIONS = 100
+SEEN = 0.5  # of theory's iterations: what runs take (0.32 to 0.74, benchmarks/plan.py)
 FASTEST = 0.999  # no rho beyond: 1 / (1 - rho) must stay a number
 LARGEST_POWER = 300.0  # exp of it squared is still a number
 BLOCK_GRADIENTS = 1 << 21  # sample gradients in one compiled call: some tenths of a second
@@ -392,6 +393,7 @@ def _method(
         MiniBatch(mean.problem, plan, mean.setting.seed, costs, run), mean.setting, costs,
         source, rho, block=max(1, round(BLOCK_GRADIENTS / gradients)),
         shortest=max(1, round(mean.n_samples / gradients)), work=gradients, proven=True,
+        typical=base.share_of_theory(SEEN, rho),
     )  # fmt: skip
 
 

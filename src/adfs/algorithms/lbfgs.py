@@ -10,6 +10,7 @@ on the last pairs ``s = theta_k+1 - theta_k``, ``y = gradient_k+1 - gradient_k``
 search for a longer step: docs/algorithms/lbfgs.md.
 """
 
+import functools
 import math
 from dataclasses import dataclass, field
 
@@ -24,6 +25,7 @@ from adfs.theory.description import Description, Fact, SelfDescribing
 
 MEMORY = 20  # twice the usual 10: on real rows 15 to 35 % fewer evaluations, at no charge
 TINY = 1e-13  # a step so small, relative to theta, says nothing about the curvature
+POWER_LAW, PER_FEATURE = (3.3, 0.363), 2.4
 BLOCK = 8  # evaluations between two checks of limits and signals
 
 
@@ -115,14 +117,24 @@ def two_loops(gradient: Vector, pairs: list[tuple[Vector, Vector]]) -> Vector:
     return r
 
 
+def usual_evaluations(kappa: float, n_features: int, tol: float) -> float:
+    """Evaluations that runs took; fitted by ``benchmarks/plan.py``, off by up to a factor 2.
+
+    A power of the condition number for ``tol = 1e-6``, but not much more than two per feature.
+    """
+    usual = min(POWER_LAW[0] * kappa ** POWER_LAW[1], PER_FEATURE * n_features)
+    return usual * (0.3 + 0.7 * math.log(1.0 / min(tol, 0.5)) / math.log(1e6))
+
+
 @base.register("lbfgs", smooth=True, rules=("theory", "tuned"))
 def prepare(problem: Problem, setting: base.MethodSetting) -> base.Method:
     """L-BFGS with its clock: an evaluation is m_i gradients, then an all-reduce of a vector."""
     smoothness = problem.total_sigma + float(problem.conditioning.batch_smoothness().sum())
-    rounds = problem.topology.diameter
+    rounds, d = problem.topology.diameter, problem.n_features
     chosen = LbfgsParameters(MEMORY, smoothness, problem.total_sigma, rounds)
-    algorithm = Lbfgs(problem, chosen, problem.n_features + 1)
+    algorithm = Lbfgs(problem, chosen, d + 1)
     cost = Cost(problem.sizes.astype(np.float64), rounds)
     return base.method_in_rounds(
-        algorithm, setting, [cost], block=BLOCK, shortest=1, work=problem.n_samples
+        algorithm, setting, [cost], block=BLOCK, shortest=1, work=problem.n_samples,
+        typical=functools.partial(usual_evaluations, smoothness / problem.total_sigma, d),
     )  # fmt: skip

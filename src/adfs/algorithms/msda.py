@@ -42,6 +42,7 @@ from adfs.threads import one_blas_thread
 
 DENSE_LIMIT = 1500  # nodes up to which all eigenvectors are taken; beyond, bounds serve
 EIGENVALUES = 40_000_000  # n^3 times the numbers of rounds tried: about two seconds
+SEEN = 0.21  # of theory's iterations: what runs take (0.11 to 0.38, benchmarks/plan.py)
 NOTHING_LEFT = 1e-4  # of c: more rounds than that would gain nothing
 
 
@@ -276,6 +277,7 @@ def _prepare(
     return base.method_in_rounds(
         Msda(problem, chosen), setting, [Cost(work, chosen.rounds)], shortest=1,
         block=math.ceil(ROWS_AT_ONCE / problem.n_samples), work=problem.n_samples, proven=True,
+        typical=base.share_of_theory(SEEN, chosen.rho),
     )  # fmt: skip
 
 

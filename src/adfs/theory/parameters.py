@@ -289,6 +289,17 @@ class Parameters(PairwiseParameters):
         """``S_i = sum_j sqrt(1 + L_ij / sigma_i)``."""
         return self.conditioning.importance_sums
 
+    @property
+    def visit_rate(self) -> float:
+        """The least probability with which a sample of vanishing norm is drawn."""
+        live = self.conditioning.live_counts > 0
+        return float(np.min(self.p_node[live] / self.importance_sums[live]))
+
+    @property
+    def visits_bind(self) -> bool:
+        """Whether runs are as fast as samples are visited, and not as fast as ``2 rho``."""
+        return 2.0 * self.rho > self.visit_rate
+
     @functools.cached_property
     def edge_limits(self) -> Vector:
         """Largest ``rho`` that equation (6) allows for each communication edge."""

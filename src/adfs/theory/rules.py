@@ -257,9 +257,8 @@ def _best(times: list[Vector], goal: Vector) -> int:
 
 def predicted_times(parameters: Parameters, setting: RuleInput) -> Vector:
     """Idealized time per factor e of the error, for each beta."""
-    live = setting.has_data
-    visit = float(np.min(parameters.p_node[live] / setting.conditioning.importance_sums[live]))
-    return time_per_event(parameters, setting) / np.minimum(2.0 * parameters.rho, BETAS * visit)
+    visits = BETAS * parameters.visit_rate
+    return time_per_event(parameters, setting) / np.minimum(2.0 * parameters.rho, visits)
 
 
 def time_per_event(law: SamplingLaw, setting: RuleInput) -> float:

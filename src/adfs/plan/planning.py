@@ -1,0 +1,334 @@
+"""Plans: predicted times of all methods on a problem or for given sizes, and a recommendation."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from adfs import checks
+from adfs.algorithms import registered  # noqa: F401  (fills the registry)
+from adfs.algorithms.base import MethodSetting
+from adfs.algorithms.newton import hessian_cost
+from adfs.errors import GraphError, ParameterError
+from adfs.graphs.closed_forms import FamilyFacts, family_facts
+from adfs.plan.pilot import refine
+from adfs.plan.prediction import Prediction, predict_all
+from adfs.plan.sizes import Parts, Sizes
+from adfs.problem.finite_sum import Problem
+from adfs.schedule.clock import CLOCKS
+from adfs.schedule.delays import Delays
+
+TAUS = (0.1, 1.0, 10.0, 100.0)
+NODES = tuple(4**k for k in range(1, 11))  # numbers that are both square and powers of two
+ADVICE = {
+    "computing": "its nodes' computing; more nodes would help",
+    "visits": "how often samples are visited; more nodes would help",
+    "conditioning": "conditioning; more regularisation or scaled columns would help",
+    "network": "the network; a smaller tau, a better graph or fewer nodes would help",
+}
+
+
+class Point(NamedTuple):
+    """Predicted idealized times of methods on a graph of ``n`` nodes at ``tau``."""
+
+    graph: str
+    n: int
+    tau: float
+    times: dict[str, float]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Predictions for a problem or for given sizes; ``str`` is a table and a recommendation.
+
+    Attributes
+    ----------
+    predictions : list of Prediction
+        Of all methods that take the problem, the fastest first.
+    tol : float
+    sizes : Sizes
+        What the predictions depend on.
+    graph : str
+    refused : dict
+        Methods that do not take the problem, and why.
+    pilot_time : float
+        Idealized time of pilot runs.
+    over_nodes, over_tau : list of Point
+        How times change with the number of nodes, for the same rows and regularisation in total,
+        and with ``tau``.
+    critical : dict
+        Nodes at which the network takes as long as computing, for each method; None if that is
+        outside 4 to 1,048,576.
+    """
+
+    predictions: list[Prediction]
+    tol: float
+    sizes: Sizes
+    graph: str
+    refused: dict[str, str] = field(default_factory=dict)
+    pilot_time: float = 0.0
+    over_nodes: list[Point] = field(default_factory=list)
+    over_tau: list[Point] = field(default_factory=list)
+    critical: dict[str, float | None] = field(default_factory=dict)
+
+    @property
+    def best(self) -> Prediction:
+        """The method that is predicted to be the fastest."""
+        return self.predictions[0]
+
+    @property
+    def recommendation(self) -> str:
+        """Which method, how much faster than the next one, and what limits it."""
+        best = self.best
+        text = f"{best.algorithm} is expected to be the fastest: {number(best.idealized_time)}"
+        if len(self.predictions) > 1:
+            second = self.predictions[1]
+            ratio = second.idealized_time / best.idealized_time
+            text += f", {second.algorithm} takes {ratio:.2g} times as long"
+        return f"{text}. It is limited by {ADVICE[best.limit]}."
+
+    def to_dict(self) -> dict[str, Any]:
+        """All numbers as plain values, for JSON."""
+        return {
+            "algorithm": self.best.algorithm,
+            "recommendation": self.recommendation,
+            "tol": self.tol,
+            "graph": self.graph,
+            "pilot_time": self.pilot_time,
+            "sizes": self.sizes._asdict(),
+            "predictions": [each._asdict() for each in self.predictions],
+            "refused": self.refused,
+            "critical_nodes": self.critical,
+            "over_nodes": [each._asdict() for each in self.over_nodes],
+            "over_tau": [each._asdict() for each in self.over_tau],
+        }
+
+    def __str__(self) -> str:
+        rows = [HEADERS, *(_row(each, self.critical) for each in self.predictions)]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = [
+            "  ".join(
+                cell.ljust(width) if k in LEFT else cell.rjust(width)
+                for k, (cell, width) in enumerate(zip(row, widths, strict=True))
+            ).rstrip()
+            for row in rows
+        ]
+        return "\n".join([*lines, "", self.recommendation])
+
+
+HEADERS = (
+    "algorithm", "idealized time", "iterations", "messages", "bytes", "limited by", "critical n",
+    "from",
+)  # fmt: skip
+LEFT = (0, 5, 7)
+
+
+def number(value: float) -> str:
+    """Three digits, with commas."""
+    rounded = float(f"{value:.3g}")
+    return f"{rounded:,.0f}" if rounded >= 100.0 else f"{rounded:g}"
+
+
+def _row(each: Prediction, critical: dict[str, float | None]) -> tuple[str, ...]:
+    nodes = critical.get(each.algorithm)
+    return (
+        each.algorithm, number(each.idealized_time), number(each.iterations), number(each.n_comm),
+        number(each.bytes), each.limit, "-" if nodes is None else number(nodes), each.basis,
+    )  # fmt: skip
+
+
+def plan(
+    problem: Problem,
+    tau: float = 5.0,
+    tol: float = 1e-6,
+    clock: str = "nonblocking",
+    delays: Delays | None = None,
+    seed: int = 0,
+    algorithms: Sequence[str] | None = None,
+    pilot: bool = True,
+) -> Plan:
+    """Predict what every method takes on a problem, and recommend one.
+
+    Nothing is timed: the same problem gives the same plan.
+
+    Parameters
+    ----------
+    problem : Problem
+    tau, clock, delays
+        The time model, as for `adfs.solve`.
+    tol : float
+        Relative duality gap of the runs that are predicted.
+    seed : int
+        Of the schedules over which clocks are run.
+    algorithms : sequence of str, optional
+        Only these; by default all that take the problem.
+    pilot : bool
+        Whether to run methods without a theorem (Newton, L-BFGS) on a part of the rows, where that
+        takes at most 5 % of the predicted time.
+
+    Examples
+    --------
+    >>> import adfs
+    >>> X, y = adfs.generators.two_gaussians(400, 5, seed=0)
+    >>> problem = adfs.Problem(adfs.partition(X, y, 4), sigma=0.1)
+    >>> adfs.plan(problem, tau=5.0).best.algorithm
+    'newton'
+    """
+    checks.positive("tol", tol, "try 1e-6")
+    checks.choice("clock", clock, CLOCKS)
+    setting = MethodSetting("tuned", tau, clock, delays or Delays(tau=tau), seed)
+    return plan_with(problem, setting, tol, None if algorithms is None else list(algorithms), pilot)
+
+
+def plan_with(
+    problem: Problem, setting: MethodSetting, tol: float, names: list[str] | None = None,
+    pilot: bool = True,
+) -> Plan:  # fmt: skip
+    """The plan for a method's settings; with ranks, all call it."""
+    found, refused = predict_all(problem, setting, tol, names)
+    if not found:
+        raise ParameterError(next(iter(refused.values()), "There is no algorithm to plan with."))
+    found, spent = refine(problem, setting, tol, found) if pilot else (found, 0.0)
+    sizes = sizes_of(problem, setting.tau)
+    graph = problem.topology.name
+    curves = Curves(sizes, tol, found, graph.partition(":")[0])
+    return Plan(
+        found, tol, sizes, graph, refused, spent, curves.over_nodes(), curves.over_tau(),
+        curves.critical(),
+    )  # fmt: skip
+
+
+def sizes_of(problem: Problem, tau: float) -> Sizes:
+    """Sizes of a problem; a loss that is not smooth counts as one of curvature 1."""
+    n, topology = problem.n_nodes, problem.topology
+    if problem.loss.smooth:
+        kappas = problem.conditioning.kappa_s, problem.conditioning.kappa_b()
+    else:
+        kappas = (float(problem.dual_bounds.kappa.max()),) * 2
+    return Sizes(
+        n, problem.n_samples / n, tau, *kappas, topology.spectrum.gamma, topology.diameter,
+        problem.n_features, float(hessian_cost(problem).max()),
+    )  # fmt: skip
+
+
+class Curves:
+    """How predicted times change with the network, by the formulas of `Sizes`.
+
+    The parts of each time, computing and network, are scaled so that they agree with the
+    prediction for the network that is there.
+    """
+
+    def __init__(
+        self, sizes: Sizes, tol: float, found: Sequence[Prediction], graph: str
+    ) -> None:
+        self.sizes, self.tol, self.graph = sizes, tol, graph
+        here = sizes.runs(tol)
+        self.scales = {
+            each.algorithm: _scales(each, here[each.algorithm])
+            for each in found
+            if each.algorithm in here
+        }
+
+    def parts(self, sizes: Sizes) -> dict[str, Parts]:
+        runs = sizes.runs(self.tol)
+        return {
+            name: Parts(c * runs[name].computing, w * runs[name].network)
+            for name, (c, w) in self.scales.items()
+        }
+
+    def on(self, facts: FamilyFacts, tau: float | None = None) -> dict[str, Parts]:
+        """Parts of the times on another graph, with the same rows and regularisation in total."""
+        n, sizes = facts.n_nodes, self.sizes
+        m = sizes.n * sizes.m / n
+        moved = sizes._replace(n=n, m=m, gamma=facts.gamma, diameter=facts.diameter)
+        return self.parts(moved if tau is None else moved._replace(tau=tau))
+
+    def over_nodes(self) -> list[Point]:
+        points = []
+        for n in self._numbers():
+            parts = self.on(family_facts(self.graph, n))
+            times = {name: each.time for name, each in parts.items()}
+            points.append(Point(self.graph, n, self.sizes.tau, times))
+        return points
+
+    def over_tau(self) -> list[Point]:
+        points = []
+        for tau in TAUS:
+            parts = self.parts(self.sizes._replace(tau=tau))
+            times = {name: each.time for name, each in parts.items()}
+            points.append(Point(self.graph, self.sizes.n, tau, times))
+        return points
+
+    def critical(self) -> dict[str, float | None]:
+        """Nodes at which the network takes as long as computing, interpolated."""
+        found: dict[str, float | None] = dict.fromkeys(self.scales)
+        before: dict[str, float] = {}
+        for n in self._numbers():
+            for name, (computing, network) in self.on(family_facts(self.graph, n)).items():
+                ratio = math.log(max(network, 1e-300) / computing)
+                if found[name] is None and name in before and before[name] < 0.0 <= ratio:
+                    share = ratio / (ratio - before[name])
+                    found[name] = n * 4.0**-share
+                before[name] = ratio
+        return found
+
+    def _numbers(self) -> list[int]:
+        """Numbers of nodes for which the graph has a closed form, with a row for each."""
+        numbers = []
+        for n in NODES:
+            try:
+                family_facts(self.graph, n)
+            except GraphError:
+                continue
+            if n <= self.sizes.n * self.sizes.m:
+                numbers.append(n)
+        return numbers
+
+
+def _scales(each: Prediction, parts: Parts) -> tuple[float, float]:
+    """By what to multiply the parts; one that is not there now keeps the scale of the other."""
+    computing = each.computing / parts.computing
+    waiting = each.idealized_time - each.computing
+    if parts.network <= 0.0 or waiting <= 0.0:
+        return computing, computing
+    return computing, waiting / parts.network
+
+
+def plan_sizes(
+    n_samples: int, n_features: int, kappa: float, graphs: Sequence[str], nodes: Sequence[int],
+    tau: float = 5.0, tol: float = 1e-6, smooth: bool = True,
+) -> list[Plan]:  # fmt: skip
+    """Plans without data, one per graph and number of nodes.
+
+    ``kappa`` is the condition number of the whole problem, ``1 + L / sigma`` with the sum of all
+    losses' smoothness; the nodes' batches are taken to be as well conditioned as dense rows are,
+    ``kappa_b = kappa``.
+    """
+    plans = []
+    for graph in graphs:
+        for n in nodes:
+            facts = family_facts(graph, n)
+            sizes = Sizes(
+                n, n_samples / n, tau, kappa, kappa, facts.gamma, facts.diameter, n_features
+            )
+            found = [
+                _from_parts(name, parts, sizes, facts, tol)
+                for name, parts in sizes.runs(tol).items()
+            ]
+            found.sort(key=lambda each: each.idealized_time)
+            curves = Curves(sizes, tol, found, graph)
+            plans.append(
+                Plan(found, tol, sizes, f"{graph}:{n}", critical=curves.critical())
+            )
+    return plans
+
+
+def _from_parts(
+    name: str, parts: Parts, sizes: Sizes, facts: FamilyFacts, tol: float
+) -> Prediction:
+    share = parts.computing / parts.time
+    limit = "network" if share < 0.5 else "computing"
+    return Prediction(
+        name, math.nan, parts.time, parts.computing, parts.computing * sizes.n, math.nan, math.nan,
+        limit, "sizes",
+    )  # fmt: skip

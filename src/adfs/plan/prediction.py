@@ -1,0 +1,107 @@
+"""What a run of a method will take: iterations, idealized time, messages, and what limits it.
+
+Iterations come from theory and from what runs have been seen to need (`Method.typical`), time and
+messages from the method's own clock and counts over a short piece of its schedule.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from adfs.algorithms.base import REGISTRY, Counts, Method, MethodSetting
+from adfs.errors import ParameterError
+from adfs.problem.finite_sum import Problem
+
+MOST_EVENTS = 300_000  # of a schedule that is timed
+MOST_DRAWS = 2_000_000  # of random delays, one per sample step
+LONG = 3.0  # passes per factor e, above which conditioning limits a method, not its computing
+
+
+class Prediction(NamedTuple):
+    """A method's predicted run from zero to a relative gap.
+
+    ``computing`` is the part of the idealized time in which the busiest node computes, and
+    ``work`` what all nodes compute, both in proximal steps. ``limit`` is ``computing``, ``visits``
+    (every sample has to be seen), ``conditioning`` (many passes) or ``network``; ``basis`` says
+    where the number of iterations comes from: ``theory`` or ``pilot``.
+    """
+
+    algorithm: str
+    iterations: float
+    idealized_time: float
+    computing: float
+    work: float
+    n_comm: float
+    bytes: float
+    limit: str
+    basis: str
+
+    def with_iterations(self, iterations: float) -> "Prediction":
+        """The same method with iterations that a pilot has found."""
+        scale = iterations / self.iterations
+        names = ("idealized_time", "computing", "work", "n_comm", "bytes")
+        scaled = {name: scale * getattr(self, name) for name in names}
+        return self._replace(iterations=iterations, basis="pilot", **scaled)
+
+
+def predict(problem: Problem, name: str, setting: MethodSetting, tol: float) -> Prediction:
+    """Predict a run of the method ``name`` from zero to the relative gap ``tol``."""
+    method = REGISTRY[name](problem, setting)
+    iterations = max(1.0, expected_iterations(method, tol))
+    clock, counts, n_events = timed(method, iterations, setting.delays.law != "constant")
+    scale = iterations / n_events
+    busy = float(np.max(clock.busy))
+    passes = iterations * method.work / problem.n_samples / math.log(1.0 / min(tol, 0.5))
+    return Prediction(
+        algorithm=name,
+        iterations=iterations,
+        idealized_time=scale * clock.time,
+        computing=scale * busy,
+        work=scale * float(np.sum(clock.busy)),
+        n_comm=scale * counts.n_comm,
+        bytes=scale * counts.bytes,
+        limit=_limit(method, busy / clock.time if clock.time > 0.0 else 1.0, passes),
+        basis="theory",
+    )
+
+
+def expected_iterations(method: Method, tol: float) -> float:
+    """Iterations from a relative gap of 1 to ``tol``: as seen in runs, else as theory has them."""
+    if method.typical is not None:
+        return method.typical(tol)
+    if method.needed is not None:
+        return method.needed(tol)
+    return math.log(1.0 / min(tol, 0.5)) / method.rho if method.rho > 0.0 else math.inf
+
+
+def timed(method: Method, iterations: float, is_random: bool) -> tuple[Any, Counts, int]:
+    """The method's clock and counts after a first piece of its schedule, and the piece's length."""
+    most = MOST_DRAWS / max(1.0, method.work) if is_random else MOST_EVENTS
+    n_events = math.ceil(min(iterations, max(2.0, min(most, MOST_EVENTS))))
+    events = method.source.draw(0, n_events)
+    clock = method.clock.copy()
+    clock.advance(events)
+    return clock, method.algorithm.counts(events), n_events
+
+
+def _limit(method: Method, busy: float, passes: float) -> str:
+    """What to change to be faster; ``busy`` is the busiest node's share of the time."""
+    if busy < 0.5:
+        return "network"
+    if getattr(method.parameters, "visits_bind", False):
+        return "visits"
+    return "conditioning" if passes > LONG else "computing"
+
+
+def predict_all(
+    problem: Problem, setting: MethodSetting, tol: float, names: list[str] | None = None
+) -> tuple[list[Prediction], dict[str, str]]:
+    """Predictions of all methods that take the problem, fastest first; and why others do not."""
+    found, refused = [], {}
+    for name in sorted(REGISTRY) if names is None else names:
+        try:
+            found.append(predict(problem, name, setting, tol))
+        except ParameterError as error:
+            refused[name] = str(error)
+    return sorted(found, key=lambda each: each.idealized_time), refused
