@@ -65,6 +65,15 @@ def read(text: str, n_nodes: int | None = None) -> tuple[str, tuple[int, ...], d
     return family, sizes, options
 
 
+def require_regular(n: int, k: int) -> None:
+    """Refuse a degree that no graph of ``n`` nodes has at every node."""
+    if k >= n or n * k % 2:
+        raise GraphError(
+            f"In a regular graph the degree is less than n and n * degree is even, but n={n} "
+            f"and k={k}; change k or n by one."
+        )
+
+
 def _refuse(text: str, rule: Family, why: str) -> NoReturn:
     raise GraphError(f"Graph {text!r} cannot be read: {why}. Write for example {rule.example!r}.")
 

@@ -15,6 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from adfs.graphs.closed_forms import FamilyFacts as FamilyFacts
+from adfs.graphs.closed_forms import Shape, resistances, shape_facts
+from adfs.graphs.closed_forms import family_facts as family_facts
 from adfs.graphs.edges import Edges, Sparse, adjacency, degrees, laplacian
 from adfs.randomness import generator
 from adfs.threads import one_blas_thread
@@ -67,18 +70,20 @@ class Spectrum:
         )
 
 
-def compute_spectrum(n_nodes: int, edges: Edges) -> Spectrum:
+def compute_spectrum(n_nodes: int, edges: Edges, shape: Shape | None = None) -> Spectrum:
     """Spectrum of a connected graph, by the method its size and shape ask for.
 
-    Complete graphs are known; small graphs take all eigenvectors; narrow graphs (trees, rings,
-    grids, anything long) sparse factors; the others, where factors would fill up, one dense
-    inverse of ``8 n^2`` bytes (0.8 GB at n = 10,000). The bits do not depend on the number of
-    threads.
+    Complete graphs are known, and graphs of a named family with more than 512 nodes have a closed
+    form. Of the others, small graphs take all eigenvectors; narrow graphs (trees, anything long)
+    sparse factors; the others, where factors would fill up, one dense inverse of ``8 n^2`` bytes
+    (0.8 GB at n = 10,000). The bits do not depend on the number of threads.
     """
     if n_nodes == 1:
         return Spectrum(0.0, 0.0, np.empty(0))
     if len(edges) == n_nodes * (n_nodes - 1) // 2:
         return Spectrum(float(n_nodes), float(n_nodes), np.full(len(edges), 2.0 / n_nodes))
+    if shape is not None and n_nodes > SMALL:
+        return family_spectrum(edges, shape)
     with one_blas_thread():
         if n_nodes <= SMALL:
             return small_spectrum(n_nodes, edges)
@@ -86,6 +91,12 @@ def compute_spectrum(n_nodes: int, edges: Edges) -> Spectrum:
         if levels.width * NARROW <= n_nodes:
             return narrow_spectrum(n_nodes, edges, levels)
         return wide_spectrum(n_nodes, edges)
+
+
+def family_spectrum(edges: Edges, shape: Shape) -> Spectrum:
+    """By the closed forms of a family: no matrix, and linear time but for a transform."""
+    facts = shape_facts(shape)
+    return Spectrum(facts.lambda_min, facts.lambda_max, resistances(shape, edges))
 
 
 def small_spectrum(n_nodes: int, edges: Edges) -> Spectrum:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple, cast
+from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,6 +12,7 @@ from adfs.display import html_table, plot_function
 from adfs.errors import GraphError
 from adfs.graphs import edges as edge_arrays
 from adfs.graphs import graph_names
+from adfs.graphs.closed_forms import Shape, shape_facts
 from adfs.graphs.edges import LARGEST, Edges, Sparse, whole
 from adfs.graphs.spectrum import Spectrum, compute_spectrum
 from adfs.randomness import generator, stream_key
@@ -61,6 +62,7 @@ class Topology:
     n_nodes: int
     edges: Edges
     name: str = "custom"
+    _shape: ClassVar[Shape | None] = None
 
     def __post_init__(self) -> None:
         n_nodes = whole("n_nodes", self.n_nodes, 1)
@@ -78,47 +80,52 @@ class Topology:
     def __repr__(self) -> str:
         return f"Topology({self.name}, n_nodes={self.n_nodes}, n_edges={self.n_edges})"
 
+    def _of(self, family: str, *sizes: int) -> "Topology":
+        """Remember the family, for closed forms; a copy with other edges does not inherit it."""
+        object.__setattr__(self, "_shape", Shape(family, sizes))
+        return self
+
     @classmethod
     def single(cls) -> "Topology":
         """One node and no edge."""
-        return cls(1, _grid_edges(1, 1), "single")
+        return cls(1, _grid_edges(1, 1), "single")._of("single")
 
     @classmethod
     def path(cls, n: int) -> "Topology":
         """``n`` nodes in a row."""
         n = whole("n", n, 1)
-        return cls(n, _grid_edges(1, n), f"path:{n}")
+        return cls(n, _grid_edges(1, n), f"path:{n}")._of("path", n)
 
     @classmethod
     def ring(cls, n: int) -> "Topology":
         """``n`` nodes in a circle; ``ring(2)`` is one edge, ``ring(1)`` a single node."""
         n = whole("n", n, 1)
-        return cls(n, _torus_edges(1, n), f"ring:{n}")
+        return cls(n, _torus_edges(1, n), f"ring:{n}")._of("ring", n)
 
     @classmethod
     def star(cls, n: int) -> "Topology":
         """Node 0 joined to the ``n - 1`` others."""
         n = whole("n", n, 1)
-        return cls(n, _pairs(np.zeros(n - 1), np.arange(1, n)), f"star:{n}")
+        return cls(n, _pairs(np.zeros(n - 1), np.arange(1, n)), f"star:{n}")._of("star", n)
 
     @classmethod
     def complete(cls, n: int) -> "Topology":
         """``n`` nodes, each joined to all others."""
         n = whole("n", n, 1)
         _refuse_too_many(n * (n - 1) // 2, "take fewer nodes or a sparser graph")
-        return cls(n, _pairs(*np.triu_indices(n, 1)), f"complete:{n}")
+        return cls(n, _pairs(*np.triu_indices(n, 1)), f"complete:{n}")._of("complete", n)
 
     @classmethod
     def grid(cls, a: int, b: int) -> "Topology":
         """``a`` rows of ``b`` nodes; node ``i * b + j`` is in row ``i``, column ``j``."""
         n = whole("a * b", whole("a", a, 1) * whole("b", b, 1), 1)
-        return cls(n, _grid_edges(a, b), f"grid:{a}x{b}")
+        return cls(n, _grid_edges(a, b), f"grid:{a}x{b}")._of("grid", a, b)
 
     @classmethod
     def torus(cls, a: int, b: int) -> "Topology":
         """A grid whose opposite sides meet; a side of one or two nodes adds no edge."""
         n = whole("a * b", whole("a", a, 1) * whole("b", b, 1), 1)
-        return cls(n, _torus_edges(a, b), f"torus:{a}x{b}")
+        return cls(n, _torus_edges(a, b), f"torus:{a}x{b}")._of("torus", a, b)
 
     @classmethod
     def hypercube(cls, k: int) -> "Topology":
@@ -127,7 +134,7 @@ class Topology:
         _refuse_too_many(k * 2 ** max(k - 1, 0), "lower the dimension")
         bits = 1 << np.arange(k)
         low, bit = np.nonzero((np.arange(2**k)[:, None] & bits) == 0)
-        return cls(2**k, _pairs(low, low | bits[bit]), f"hypercube:{k}")
+        return cls(2**k, _pairs(low, low | bits[bit]), f"hypercube:{k}")._of("hypercube", k)
 
     @classmethod
     def random_regular(cls, n: int, k: int, seed: int = 0) -> "Topology":
@@ -136,11 +143,7 @@ class Topology:
         Uniform up to networkx's pairing.
         """
         n, k = whole("n", n, 1), whole("k", k, 0)
-        if k >= n or n * k % 2:
-            raise GraphError(
-                f"In a regular graph the degree is less than n and n * degree is even, but n={n} "
-                f"and k={k}; change k or n by one."
-            )
+        graph_names.require_regular(n, k)
 
         def draw(attempt: int) -> Edges:
             import networkx as nx
@@ -256,7 +259,12 @@ class Topology:
 
     @cached_property
     def diameter(self) -> int:
-        """Largest distance between two nodes, in edges; by one breadth-first search per node."""
+        """Largest distance between two nodes, in edges.
+
+        By formula for the named families, else by one breadth-first search per node.
+        """
+        if self._shape is not None:
+            return shape_facts(self._shape).diameter
         if self.n_edges == self.n_nodes * (self.n_nodes - 1) // 2:
             return min(self.n_nodes - 1, 1)
         from scipy.sparse.csgraph import breadth_first_order
@@ -276,7 +284,7 @@ class Topology:
     @cached_property
     def spectrum(self) -> Spectrum:
         """Extreme Laplacian eigenvalues and effective resistances; computed once."""
-        return compute_spectrum(self.n_nodes, self.edges)
+        return compute_spectrum(self.n_nodes, self.edges, self._shape)
 
     def laplacian(self) -> Sparse:
         """Laplacian with unit edge weights, in compressed sparse rows."""
