@@ -349,7 +349,7 @@ def summary(result: Result) -> dict[str, Any]:
         "p_comm": None,
         "tau": result.tau,
         "clock": result.clock,
-        "gain_over_paper": None,
+        "gain": None,
         **own,
         "text": str(chosen),
     }

@@ -5,6 +5,7 @@ import dataclasses
 import itertools
 import lzma
 
+import networkx as nx
 import numpy as np
 import pytest
 from scipy.optimize import minimize
@@ -15,7 +16,7 @@ from adfs.algorithms.base import Counts, MethodSetting
 from adfs.data.libsvm import read_libsvm
 from adfs.errors import ParameterError
 from adfs.schedule.delays import Delays
-from oracles import augmented, second_order
+from oracles import all_reduce, augmented, second_order
 from oracles.losses import SMOOTH
 from support.problems import REGRESSION, gaussian_problem, make_case, make_shards, stored_as
 
@@ -258,7 +259,7 @@ def test_the_slopes_decide_where_the_objective_has_no_digits_left():
     assert descent.shortened(0.5, -1.0, -2.0) == 0.25
 
 
-def test_newton_charges_gradient_and_hessian_then_two_trips_through_the_tree():
+def test_newton_charges_gradient_and_hessian_then_a_pipelined_sum():
     case = make_case("path:3", "logistic", n_features=4, sizes=[3, 9, 5])
     delays = Delays(tau=5.0, speed=(1.0, 1.0, 10.0))
     method = METHODS["newton"](case.problem, MethodSetting(delays=delays))
@@ -266,7 +267,7 @@ def test_newton_charges_gradient_and_hessian_then_two_trips_through_the_tree():
     a, b, c, e = newton.DENSE
     h = (a + 4 * b + 10 * c) / (1 + 4 * e)
     slowest = 10.0 * 5 * (1 + h)  # the third node, ten times slower than the second with 9 rows
-    assert method.clock.time == pytest.approx(7 * (slowest + 5.0 * 2 * (2 + 4)))
+    assert method.clock.time == pytest.approx(7 * (slowest + 5.0 * (2 + 4 + 3)))
     numbers = 10 + 4 + 1  # half a matrix, a gradient, an objective: in 4 messages
     expected = Counts(n_grad=7 * 17, n_comm=7 * 2 * 2 * 4, bytes=7 * 2 * 2 * 8 * numbers)
     assert method.algorithm.counts(method.source.draw(0, 7)) == expected
@@ -311,8 +312,34 @@ def test_messages_of_an_all_reduce_hold_what_they_carry(n_features):
         assert cost.bytes == 8 * 8 * numbers
         assert cost.bytes <= 8 * n_features * cost.n_comm < cost.bytes + 8 * 8 * n_features
     assert descent.messages(1, 100, n_features) == Counts()
-    assert descent.matrix_rounds(adfs.Topology.ring(6), n_features) == 2 * (3 + n_features)
+    assert descent.matrix_rounds(adfs.Topology.ring(6), n_features) == 3 + n_features + 3
     assert descent.matrix_rounds(adfs.Topology.single(), n_features) == 0
+
+
+TREES = [nx.path_graph(3), nx.path_graph(6), nx.star_graph(4), nx.balanced_tree(2, 3)]
+TREES += [nx.random_labeled_tree(9, seed=seed) for seed in range(3)]
+
+
+@pytest.mark.parametrize("tree", TREES, ids=lambda tree: f"{len(tree)}-{nx.diameter(tree)}")
+def test_a_pipelined_sum_of_half_a_matrix_takes_what_is_charged(tree):
+    """Exactly for odd d, one round less for even d; a vector takes the diameter (Appendix E)."""
+    topology = adfs.Topology.from_networkx(tree)
+    assert all_reduce.rounds(tree, 1) == topology.diameter
+    for n_features in (1, 2, 3, 4, 9, 28):
+        numbers = n_features * (n_features + 1) // 2 + n_features + 1
+        n_parts = descent.messages(2, numbers, n_features).n_comm // 2
+        charged = descent.matrix_rounds(topology, n_features)
+        spare = 1 - n_features % 2
+        assert all_reduce.rounds(tree, n_parts) == charged - spare
+        # no tree does with less: the last part comes to the farthest node n_parts - 1 rounds late
+        assert all_reduce.rounds(tree, n_parts, overlap=True) == topology.diameter + n_parts - 1
+
+
+def test_two_nodes_sum_half_a_matrix_in_less_than_is_charged():
+    pair = nx.path_graph(2)
+    for n_features in (1, 2, 9):
+        charged = descent.matrix_rounds(adfs.Topology.path(2), n_features)
+        assert all_reduce.rounds(pair, (n_features + 5) // 2) <= charged
 
 
 def test_newton_refuses_too_many_features_and_names_the_way_out():

@@ -362,7 +362,7 @@ def test_printing_says_what_they_are_and_what_binds():
     text = str(choose("grid:3x3", "tuned", tau=2.0))
     for word in ("tuned", "grid:3x3", "tau=2", "nonblocking", "rho", "p_comm", "sigma_A", "binds"):
         assert word in text
-    assert "times faster than `paper`" in text
+    assert "times as fast as the better of `paper` and `exact`" in text
     chosen = choose("ring:30", "exact", clock="rendezvous")
     text = str(chosen)
     assert f"{chosen.rho:.6g}" in text

@@ -5,8 +5,10 @@ them, and every node, holding the same numbers, does the same next. The test nee
 slope, no evaluation more.
 
 A sum travels up a spanning tree to its root and down again: 2 (n - 1) messages for each d numbers
-or fewer. Time is charged as in the paper: one vector takes ``diameter`` rounds (Appendix E); a
-d x d sum goes row after row through the tree, up and down, 2 (diameter + d) rounds.
+or fewer. Time is charged as in the paper: one vector takes D rounds, the diameter (Appendix E), half
+of them to the middle of the tree and half back. Half a d x d matrix, a gradient and an objective
+are q messages of d numbers, one behind another: D / 2 + q - 1 rounds to the middle and as many
+back, at most D + d + 3 in all (docs/time-model.md).
 """
 
 import math
@@ -55,8 +57,12 @@ def shortened(size: float, slope: float, trial_slope: float) -> float:
 
 
 def matrix_rounds(topology: Topology, n_features: int) -> int:
-    """Communication rounds that summing a d x d matrix takes; a vector more rides along."""
-    return 2 * (topology.diameter + n_features) if topology.n_nodes > 1 else 0
+    """Communication rounds of a sum of half a d x d matrix, a vector and a number: D + d + 3.
+
+    In ``q = ceil((d + 3) / 2 + 1 / d)`` messages: ``D + 2 (q - 1)`` rounds, which is that for odd d
+    and one less for even d.
+    """
+    return topology.diameter + n_features + 3 if topology.n_nodes > 1 else 0
 
 
 def messages(n_nodes: int, n_numbers: int, n_features: int) -> Counts:

@@ -85,7 +85,7 @@ class NewtonParameters(SelfDescribing):
         facts = [
             Fact("d", self.n_features, "features"),
             Fact("h", most, part),
-            Fact("rounds", self.rounds, "of communication per evaluation: 2 (diameter + d)"),
+            Fact("rounds", self.rounds, "of communication per evaluation: diameter + d + 3"),
             Fact("numbers", self.numbers, "summed: d (d + 1) / 2 + d + 1"),
             Fact("rho", self.rho, "heuristic: only sets the default iteration limit"),
         ]

@@ -391,7 +391,7 @@ def _parameters_line(facts: Record) -> str:
     texts = {
         "rho": "rho {:.3g}",
         "p_comm": "p_comm {:.3g}",
-        "gain_over_paper": "predicted {:.2f} times as fast as the paper's",
+        "gain": "predicted {:.2f} times as fast as the better of paper and exact",
     }
     known = [text.format(chosen[name]) for name, text in texts.items() if chosen[name] is not None]
     return f"{facts['algorithm']}, {chosen['how']} on {facts['graph']}: {', '.join(known)}"

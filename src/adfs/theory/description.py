@@ -139,9 +139,9 @@ def describe(chosen: "Parameters") -> Description:
         Fact("time", chosen.time_per_efold, "idealized, per factor e",
              "(time of an event) / min(2 ρ, 1.2 × least visit rate)",
              meaning="predicted idealized time for a factor e of the error"),
-        Fact("gain", chosen.gain, "times faster than `paper` (predicted)",
-             "time of the rule paper / time of this one", meaning="predicted, in idealized time",
-             digits=4),
+        Fact("gain", chosen.gain, "times as fast as the better of `paper` and `exact` (predicted)",
+             "time of the faster of the rules paper and exact / time of this one",
+             meaning="predicted, in idealized time", digits=4),
     ]  # fmt: skip
     predicted = {"time": chosen.time_per_efold, "gain": chosen.gain}  # nan where it is not
     facts = [fact for fact in facts if math.isfinite(predicted.get(fact.name, 0.0))]

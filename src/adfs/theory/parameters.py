@@ -145,7 +145,8 @@ class Parameters(PairwiseParameters):
     time_per_efold : float
         Predicted idealized time in which the proven error shrinks by e; nan if never simulated.
     gain : float
-        How many times less that is than for ``how="paper"``; nan if not known.
+        How many times less that is than for the faster of the rules ``paper`` and ``exact``; nan
+        if not known.
 
     Examples
     --------
@@ -265,7 +266,7 @@ class Parameters(PairwiseParameters):
 
     def summary(self) -> dict[str, Any]:
         gain = self.gain if math.isfinite(self.gain) else None
-        return super().summary() | {"gain_over_paper": gain}
+        return super().summary() | {"gain": gain}
 
     def numbers(self) -> Vector:
         return np.append(super().numbers(), self.rho)

@@ -243,7 +243,7 @@ def tune(setting: RuleInput, p_comm: float | None, mu_scale: float | None) -> Pa
         finalists[best],
         how="tuned",
         time_per_efold=float(times[best][TYPICAL]),
-        gain=float(reference[0][TYPICAL] / times[best][TYPICAL]),
+        gain=float(goal[TYPICAL] / times[best][TYPICAL]),
     )
 
 
