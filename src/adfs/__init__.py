@@ -60,6 +60,7 @@ _PACKAGES = {
     "datasets": "adfs.data.datasets",
     "generators": "adfs.data.generators",
     "losses": "adfs.losses",
+    "plan": "adfs.plan",  # calling it makes a plan
     "plugins": "adfs.plugins",
     "report": "adfs.study.report",
 }

@@ -7,6 +7,7 @@ import pytest
 
 import adfs
 from adfs.data.generators import higgs_like
+from adfs.plan.sizes import Sizes
 from adfs.study.paper import FIGURE_3, StudyCase, figures, scaling, table_1
 from adfs.study.paper.claims import JUDGED
 from adfs.study.paper.study_context import Pool, StudyContext
@@ -191,7 +192,7 @@ def test_the_critical_size_is_where_the_networks_term_is_the_rest(pool, plan, be
     setting = Setting(pool, "grid:4x4", plan.m, scaling.SIGMA)
     constants = setting.constants(scaling.TAU)
     assert (constants.network > constants.work) == beyond
-    found = table_1.Sizes.of(setting.problem, scaling.TAU)
+    found = Sizes.of(setting.problem, scaling.TAU)
     assert found.network == pytest.approx(constants.network)
     assert found.work == pytest.approx(constants.work)
 

@@ -8,7 +8,7 @@ import pytest
 
 import adfs
 from adfs.algorithms.adfs import Adfs
-from adfs.study.paper.table_1 import Sizes
+from adfs.plan.sizes import Sizes
 from oracles import augmented, theory, unequal_nodes
 from support.problems import EDGE_MU2, homogeneous_shards, literal, make_case
 

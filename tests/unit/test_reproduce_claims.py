@@ -8,11 +8,12 @@ import signal
 import pytest
 
 import adfs
+from adfs.plan.sizes import Sizes
 from adfs.study.paper import StudyCase, scaling, table_1
 from adfs.study.paper.claims import UNKNOWN, AtLeast
 from adfs.study.paper.scaling import FAMILIES, GRID, ONE_MACHINE, ONE_NODE, GrowthTime, rows_of
 from adfs.study.paper.study_context import StudyContext
-from adfs.study.paper.table_1 import Rate, Sizes, late_slope, time_per_factor_e
+from adfs.study.paper.table_1 import Rate, late_slope, time_per_factor_e
 from support.problems import gaussian_problem
 
 

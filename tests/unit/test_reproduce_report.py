@@ -14,13 +14,14 @@ import adfs
 from adfs.algorithms.base import REGISTRY, MethodSetting
 from adfs.engine.interrupts import Interrupts
 from adfs.engine.stopping import Stopping
+from adfs.plan.sizes import Sizes
 from adfs.solver import RunOptions, run
 from adfs.study.comparison import Curve
 from adfs.study.paper import CATALOGUE, claims, study_context
 from adfs.study.paper.claims import Claim, verdict
 from adfs.study.paper.scaling import FAMILIES, QUICK, LargeNetwork, critical_size, draw_graph
 from adfs.study.paper.study_context import Picture, Pool, Report, ResultTable, StudyContext
-from adfs.study.paper.table_1 import Sizes, late_slope
+from adfs.study.paper.table_1 import late_slope
 from adfs.study.plots.paper_plots import draw_rates, draw_scaling
 from support.limits import HANG
 

@@ -11,6 +11,7 @@ with damping 0 as long as steps succeed. One that fails is tried again with more
 does not grow with the samples. Why damped and not shorter steps: docs/algorithms/newton.md.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -164,6 +165,14 @@ class Newton(Descent[NewtonState]):
                 state.hessian = self._hessian(state.theta)
 
 
+def usual_steps(kappa: float, tol: float) -> float:
+    """Evaluations that runs took; fitted by ``benchmarks/plan.py``, off by up to a factor 1.8.
+
+    From 3 to 9 for ``tol = 1e-6``; a smaller one costs little more.
+    """
+    return max(3.0, 0.64 + 0.5 * math.log(kappa)) + 0.2 * math.log10(1e-6 / min(tol, 1e-6))
+
+
 @base.register("newton", smooth=True, rules=("theory", "tuned"))
 def prepare(problem: Problem, setting: base.MethodSetting) -> base.Method:
     """Newton's method with its clock: m_i (1 + h) steps, then an all-reduce of a d x d matrix."""
@@ -177,5 +186,6 @@ def prepare(problem: Problem, setting: base.MethodSetting) -> base.Method:
     algorithm = Newton(problem, NewtonParameters(d, h, rounds, d * (d + 1) // 2 + d + 1))
     cost = Cost(problem.sizes * (1.0 + h), rounds)
     return base.method_in_rounds(
-        algorithm, setting, [cost], block=BLOCK, shortest=1, work=problem.n_samples
+        algorithm, setting, [cost], block=BLOCK, shortest=1, work=problem.n_samples,
+        typical=lambda tol: usual_steps(problem.conditioning.kappa_b(), tol),
     )  # fmt: skip

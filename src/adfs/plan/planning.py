@@ -8,12 +8,11 @@ from typing import Any, NamedTuple
 from adfs import checks
 from adfs.algorithms import registered  # noqa: F401  (fills the registry)
 from adfs.algorithms.base import MethodSetting
-from adfs.algorithms.newton import hessian_cost
 from adfs.errors import GraphError, ParameterError
 from adfs.graphs.closed_forms import FamilyFacts, family_facts
 from adfs.plan.pilot import refine
 from adfs.plan.prediction import Prediction, predict_all
-from adfs.plan.sizes import Parts, Sizes
+from adfs.plan.sizes import ONE_MACHINE, Parts, Sizes
 from adfs.problem.finite_sum import Problem
 from adfs.schedule.clock import CLOCKS
 from adfs.schedule.delays import Delays
@@ -132,7 +131,8 @@ def number(value: float) -> str:
 def _row(each: Prediction, critical: dict[str, float | None]) -> tuple[str, ...]:
     nodes = critical.get(each.algorithm)
     return (
-        each.algorithm, number(each.idealized_time), number(each.iterations), number(each.n_comm),
+        each.algorithm, number(each.idealized_time),
+        "-" if math.isnan(each.iterations) else number(each.iterations), number(each.n_comm),
         number(each.bytes), each.limit, "-" if nodes is None else number(nodes), each.basis,
     )  # fmt: skip
 
@@ -189,25 +189,12 @@ def plan_with(
     if not found:
         raise ParameterError(next(iter(refused.values()), "There is no algorithm to plan with."))
     found, spent = refine(problem, setting, tol, found) if pilot else (found, 0.0)
-    sizes = sizes_of(problem, setting.tau)
+    sizes = Sizes.of(problem, setting.tau)
     graph = problem.topology.name
     curves = Curves(sizes, tol, found, graph.partition(":")[0])
     return Plan(
         found, tol, sizes, graph, refused, spent, curves.over_nodes(), curves.over_tau(),
         curves.critical(),
-    )  # fmt: skip
-
-
-def sizes_of(problem: Problem, tau: float) -> Sizes:
-    """Sizes of a problem; a loss that is not smooth counts as one of curvature 1."""
-    n, topology = problem.n_nodes, problem.topology
-    if problem.loss.smooth:
-        kappas = problem.conditioning.kappa_s, problem.conditioning.kappa_b()
-    else:
-        kappas = (float(problem.dual_bounds.kappa.max()),) * 2
-    return Sizes(
-        n, problem.n_samples / n, tau, *kappas, topology.spectrum.gamma, topology.diameter,
-        problem.n_features, float(hessian_cost(problem).max()),
     )  # fmt: skip
 
 
@@ -218,9 +205,7 @@ class Curves:
     prediction for the network that is there.
     """
 
-    def __init__(
-        self, sizes: Sizes, tol: float, found: Sequence[Prediction], graph: str
-    ) -> None:
+    def __init__(self, sizes: Sizes, tol: float, found: Sequence[Prediction], graph: str) -> None:
         self.sizes, self.tol, self.graph = sizes, tol, graph
         here = sizes.runs(tol)
         self.scales = {
@@ -232,7 +217,7 @@ class Curves:
     def parts(self, sizes: Sizes) -> dict[str, Parts]:
         runs = sizes.runs(self.tol)
         return {
-            name: Parts(c * runs[name].computing, w * runs[name].network)
+            name: Parts(c * runs[name].computing, w * runs[name].network, runs[name].vectors)
             for name, (c, w) in self.scales.items()
         }
 
@@ -240,7 +225,8 @@ class Curves:
         """Parts of the times on another graph, with the same rows and regularisation in total."""
         n, sizes = facts.n_nodes, self.sizes
         m = sizes.n * sizes.m / n
-        moved = sizes._replace(n=n, m=m, gamma=facts.gamma, diameter=facts.diameter)
+        graph = {"gamma": facts.gamma, "n_edges": facts.n_edges, "diameter": facts.diameter}
+        moved = sizes._replace(n=n, m=m, **graph)
         return self.parts(moved if tau is None else moved._replace(tau=tau))
 
     def over_nodes(self) -> list[Point]:
@@ -264,8 +250,8 @@ class Curves:
         found: dict[str, float | None] = dict.fromkeys(self.scales)
         before: dict[str, float] = {}
         for n in self._numbers():
-            for name, (computing, network) in self.on(family_facts(self.graph, n)).items():
-                ratio = math.log(max(network, 1e-300) / computing)
+            for name, parts in self.on(family_facts(self.graph, n)).items():
+                ratio = math.log(max(parts.network, 1e-300) / parts.computing)
                 if found[name] is None and name in before and before[name] < 0.0 <= ratio:
                     share = ratio / (ratio - before[name])
                     found[name] = n * 4.0**-share
@@ -296,39 +282,46 @@ def _scales(each: Prediction, parts: Parts) -> tuple[float, float]:
 
 def plan_sizes(
     n_samples: int, n_features: int, kappa: float, graphs: Sequence[str], nodes: Sequence[int],
-    tau: float = 5.0, tol: float = 1e-6, smooth: bool = True,
+    tau: float = 5.0, tol: float = 1e-6,
 ) -> list[Plan]:  # fmt: skip
     """Plans without data, one per graph and number of nodes.
 
-    ``kappa`` is the condition number of the whole problem, ``1 + L / sigma`` with the sum of all
-    losses' smoothness; the nodes' batches are taken to be as well conditioned as dense rows are,
-    ``kappa_b = kappa``.
+    ``kappa`` is the condition number of the whole problem, ``1 + L / sigma`` with the smoothness of
+    the sum of all losses; each node's part of it is taken to have the same one.
+
+    Examples
+    --------
+    >>> [one] = plan_sizes(10_000_000, 1000, 1e5, ["hypercube"], [1024], tau=20.0)
+    >>> one.best.algorithm
+    'newton'
     """
-    plans = []
+    found = []
     for graph in graphs:
         for n in nodes:
             facts = family_facts(graph, n)
             sizes = Sizes(
-                n, n_samples / n, tau, kappa, kappa, facts.gamma, facts.diameter, n_features
-            )
-            found = [
-                _from_parts(name, parts, sizes, facts, tol)
-                for name, parts in sizes.runs(tol).items()
-            ]
-            found.sort(key=lambda each: each.idealized_time)
-            curves = Curves(sizes, tol, found, graph)
-            plans.append(
-                Plan(found, tol, sizes, f"{graph}:{n}", critical=curves.critical())
-            )
-    return plans
+                n, n_samples / n, tau, kappa, kappa, facts.gamma, facts.n_edges, facts.diameter,
+                n_features,
+            )  # fmt: skip
+            found.append(_plan_of(sizes, tol, graph))
+    return found
 
 
-def _from_parts(
-    name: str, parts: Parts, sizes: Sizes, facts: FamilyFacts, tol: float
-) -> Prediction:
-    share = parts.computing / parts.time
-    limit = "network" if share < 0.5 else "computing"
+def _plan_of(sizes: Sizes, tol: float, graph: str) -> Plan:
+    every = [_from_parts(name, parts, sizes) for name, parts in sizes.runs(tol).items()]
+    every.sort(key=lambda each: each.idealized_time)
+    curves = Curves(sizes, tol, every, graph)
+    return Plan(
+        every, tol, sizes, f"{graph}:{sizes.n}", over_nodes=curves.over_nodes(),
+        over_tau=curves.over_tau(), critical=curves.critical(),
+    )  # fmt: skip
+
+
+def _from_parts(name: str, parts: Parts, sizes: Sizes) -> Prediction:
+    n_comm = sizes.n_messages(name, parts.vectors)
+    limit = "network" if parts.computing < parts.network else "computing"
+    work = parts.computing * (1 if name in ONE_MACHINE else sizes.n)
     return Prediction(
-        name, math.nan, parts.time, parts.computing, parts.computing * sizes.n, math.nan, math.nan,
-        limit, "sizes",
+        name, math.nan, parts.time, parts.computing, work, n_comm,
+        8.0 * sizes.n_features * n_comm, limit, "sizes",
     )  # fmt: skip

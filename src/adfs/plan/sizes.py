@@ -1,30 +1,40 @@
 """Times of methods from a few sizes: the formulas of Table 1, and of methods over an all-reduce.
 
-Each formula has a part for computing and one for the network, in idealized time for a factor e of
-the error, or for a run. Constants are measured (``benchmarks/plan.py``).
+Each time has a part for computing and one for the network, in proximal steps. Constants are those
+that runs took (``benchmarks/plan.py``), so they are good to about a factor 2.
 """
 
 import math
 from typing import NamedTuple
 
+from adfs.algorithms.descent import messages
 from adfs.algorithms.lbfgs import usual_evaluations
+from adfs.algorithms.newton import hessian_cost, usual_steps
+from adfs.problem.finite_sum import Problem
 
-# What runs took over the formulas below: medians of benchmarks/plan.py.
+# What runs took over the formulas of `Sizes.parts`.
 SEEN = {
     "adfs": 0.73, "msda": 0.22, "ssda": 0.18, "esdacd": 0.41, "dsba": 0.23, "katyusha": 0.85,
     "l-katyusha": 1.05, "point-saga": 0.73,
 }  # fmt: skip
+OVER_EDGES = ("adfs", "msda", "ssda", "esdacd", "dsba")  # the others sum over a tree
+ONE_MACHINE = ("point-saga",)
+TABLE_1 = ("point-saga", "msda", "esdacd", "dsba", "adfs")
 
 
 class Parts(NamedTuple):
-    """A time with its two parts."""
+    """The two parts of a time, and how many vectors every edge, or a tree, carries both ways."""
 
     computing: float
     network: float
+    vectors: float
 
     @property
     def time(self) -> float:
         return self.computing + self.network
+
+    def times(self, factor: float) -> "Parts":
+        return Parts(*(factor * each for each in self))
 
 
 class Sizes(NamedTuple):
@@ -36,43 +46,74 @@ class Sizes(NamedTuple):
     kappa_s: float
     kappa_b: float
     gamma: float
-    diameter: int = 1
+    n_edges: int = 0
+    diameter: int = 0
     n_features: int = 1
     hessian: float = 1.0  # a sample's part of the Hessian, in proximal steps
 
+    @classmethod
+    def of(cls, problem: Problem, tau: float) -> "Sizes":
+        """Sizes of a problem; a loss that is not smooth counts as one of curvature 1."""
+        n, topology = problem.n_nodes, problem.topology
+        if problem.loss.smooth:
+            kappas = problem.conditioning.kappa_s, problem.conditioning.kappa_b()
+        else:
+            kappas = (float(problem.dual_bounds.kappa.max()),) * 2
+        return cls(
+            n, problem.n_samples / n, tau, *kappas, topology.spectrum.gamma, topology.n_edges,
+            topology.diameter, problem.n_features, float(hessian_cost(problem).max()),
+        )  # fmt: skip
+
+    @property
+    def work(self) -> float:
+        """What one machine needs for its own ``m`` samples: ``m + sqrt(m kappa_s)``."""
+        return self.parts()["adfs"].computing
+
+    @property
+    def network(self) -> float:
+        """What the network adds: ``(1 + tau) sqrt(kappa_s / gamma)``, nothing for one machine."""
+        return self.parts()["adfs"].network
+
+    @property
+    def times(self) -> dict[str, float]:
+        """The column Time of Table 1."""
+        return {name: each.time for name, each in self.parts().items() if name in TABLE_1}
+
     def parts(self) -> dict[str, Parts]:
-        """Times for a factor e, constants left out: Table 1, and two rows like it."""
+        """For a factor e of the error, constants left out: Table 1, and two rows like it."""
         n, m, tau, kappa_s, kappa_b, gamma = self[:6]
-        root, gap = math.sqrt(kappa_b), math.sqrt(gamma)
-        reduced = self.diameter * tau * root
-        parts = {
-            "adfs": Parts(m + math.sqrt(m * kappa_s), (1.0 + tau) * math.sqrt(kappa_s) / gap),
-            "msda": Parts(root * m, root * tau / gap),
-            "ssda": Parts(root / gap * m, root / gap * tau),
-            "esdacd": Parts(root / gap * m, root / gap * tau),
-            "dsba": Parts(m + kappa_s + 1.0 / gamma, tau * (m + kappa_s + 1.0 / gamma)),
-            "katyusha": Parts(m + math.sqrt(m * kappa_s / n), reduced),
-            "l-katyusha": Parts(m + math.sqrt(m * kappa_s / n), reduced),
-            "point-saga": Parts(n * m + math.sqrt(n * m * kappa_s), 0.0),
+        root, slow = math.sqrt(kappa_b), math.sqrt(kappa_b / gamma)
+        gossip, visits = math.sqrt(kappa_s / gamma), m + kappa_s + 1.0 / gamma
+        shared = Parts(m + math.sqrt(m * kappa_s / n), self.diameter * tau * root, root)
+        found = {
+            "adfs": Parts(m + math.sqrt(m * kappa_s), (1.0 + tau) * gossip, gossip),
+            "msda": Parts(m * root, tau * slow, slow),
+            "ssda": Parts(m * slow, tau * slow, slow),
+            "esdacd": Parts(m * slow, tau * slow, slow),
+            "dsba": Parts(visits, tau * visits, visits),
+            "katyusha": shared,
+            "l-katyusha": shared,
+            "point-saga": Parts(n * m + math.sqrt(n * m * kappa_s), 0.0, 0.0),
         }
-        return parts if n > 1 else {name: each._replace(network=0.0) for name, each in parts.items()}
+        return found if n > 1 else _without_network(found)
 
     def runs(self, tol: float) -> dict[str, Parts]:
-        """Times of runs to a relative gap of ``tol``, as measured constants have them."""
+        """For a run to a relative gap of ``tol``, with measured constants."""
         efolds = math.log(1.0 / min(tol, 0.5))
-        found = {
-            name: Parts(*(SEEN[name] * efolds * part for part in parts))
-            for name, parts in self.parts().items()
-        }
+        found = {name: each.times(SEEN[name] * efolds) for name, each in self.parts().items()}
         many = usual_evaluations(self.kappa_b, self.n_features, tol)
         few = usual_steps(self.kappa_b, tol)
-        depth = self.diameter if self.n > 1 else 0
-        found["lbfgs"] = Parts(many * self.m, many * depth * self.tau)
-        rounds = depth + self.n_features + 3 if self.n > 1 else 0
-        found["newton"] = Parts(few * self.m * (1.0 + self.hessian), few * rounds * self.tau)
-        return found
+        rounds, rows = self.diameter + self.n_features + 3, (self.n_features + 3.0) / 2.0
+        found["lbfgs"] = Parts(self.m, self.diameter * self.tau, 1.0).times(many)
+        found["newton"] = Parts(self.m * (1.0 + self.hessian), rounds * self.tau, rows).times(few)
+        return found if self.n > 1 else _without_network(found)
+
+    def n_messages(self, name: str, vectors: float) -> float:
+        """Messages of d numbers when every edge, or a tree, carries so many vectors both ways."""
+        if name in OVER_EDGES:
+            return 2.0 * self.n_edges * vectors
+        return messages(self.n, self.n_features, self.n_features).n_comm * vectors
 
 
-def usual_steps(kappa: float, tol: float) -> float:
-    """Evaluations that Newton's method took: 3 to 9 for ``tol = 1e-6``; fitted, off by up to 1.8."""
-    return max(2.0, 0.64 + 0.5 * math.log(kappa)) + 0.2 * math.log10(1e-6 / min(tol, 1e-6))
+def _without_network(parts: dict[str, Parts]) -> dict[str, Parts]:
+    return {name: Parts(each.computing, 0.0, 0.0) for name, each in parts.items()}

@@ -22,13 +22,13 @@ from adfs.engine.evaluation import objectives
 from adfs.engine.interrupts import Interrupts
 from adfs.engine.steppers import BlockStepper
 from adfs.graphs.topology import Topology
+from adfs.plan.sizes import Sizes
 from adfs.problem.finite_sum import Problem
 from adfs.schedule.delays import Delays
 from adfs.study.comparison import Curve
 from adfs.study.numbers import listing
 from adfs.study.paper.claims import UNKNOWN, AtLeast, Claim, grouped, judge, median_time, spread
 from adfs.study.paper.study_context import Picture, Pool, Report, ResultTable, Rows, StudyContext
-from adfs.study.paper.table_1 import Sizes
 from adfs.study.plots.paper_plots import draw_scaling
 
 Matrix = NDArray[np.float64]

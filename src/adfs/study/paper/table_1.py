@@ -10,7 +10,7 @@ from functools import partial
 from typing import NamedTuple
 
 from adfs.graphs.topology import Topology
-from adfs.problem.finite_sum import Problem
+from adfs.plan.sizes import Sizes
 from adfs.study.comparison import FLOOR, Comparison, Curve
 from adfs.study.numbers import listing, number
 from adfs.study.paper import StudyCase
@@ -34,46 +34,6 @@ FEWEST_FACTORS = 2.0  # factors e that an error must fall for a rate to be measu
 MOST_FACTORS = 30.0  # clock limit of a run, in factors e of the slowest row of Table 1
 STEADY = 4.0  # ratios within this factor count as one constant
 CLEAR = 3.0  # times further apart than this are a prediction of which method is faster
-
-
-class Sizes(NamedTuple):
-    """What the times of Table 1 depend on."""
-
-    n: int
-    m: float
-    tau: float
-    kappa_s: float
-    kappa_b: float
-    gamma: float
-
-    @classmethod
-    def of(cls, problem: Problem, tau: float) -> "Sizes":
-        """Sizes of a problem; ``m`` is the mean number of samples per node."""
-        n, conditioning = problem.n_nodes, problem.conditioning
-        kappas = conditioning.kappa_s, conditioning.kappa_b()
-        return cls(n, problem.n_samples / n, tau, *kappas, problem.topology.spectrum.gamma)
-
-    @property
-    def work(self) -> float:
-        """What one machine needs for its own ``m`` samples: ``m + sqrt(m kappa_s)``."""
-        return self.m + math.sqrt(self.m * self.kappa_s)
-
-    @property
-    def network(self) -> float:
-        """What the network adds: ``(1 + tau) sqrt(kappa_s / gamma)``, nothing for one machine."""
-        return (1.0 + self.tau) * math.sqrt(self.kappa_s / self.gamma) if self.n > 1 else 0.0
-
-    @property
-    def times(self) -> dict[str, float]:
-        """The column Time of Table 1, ``FORMULAS`` in numbers."""
-        n, m, tau, kappa_s, kappa_b, gamma = self
-        return {
-            "point-saga": n * m + math.sqrt(n * m * kappa_s),
-            "msda": math.sqrt(kappa_b) * (m + tau / math.sqrt(gamma)),
-            "esdacd": (m + tau) * math.sqrt(kappa_b / gamma),
-            "dsba": (m + kappa_s + 1.0 / gamma) * (1.0 + tau),
-            "adfs": self.work + self.network,
-        }
 
 
 FULL = (
