@@ -7,6 +7,7 @@ import functools
 from typing import NamedTuple
 
 import numpy as np
+
 from adfs import Delays, Problem, Topology, datasets, partition
 
 

@@ -22,7 +22,7 @@ _HOMES = {
     "Schedule": "adfs.schedule.schedule",
     "Delays": "adfs.schedule.delays",
     "solve": "adfs.solver",
-    "Result": "adfs.solver",
+    "Result": "adfs.run",
     "regularization_path": "adfs.regularization",
     "RegularizationPath": "adfs.regularization",
     "compare": "adfs.study.compare",

@@ -25,9 +25,10 @@ from adfs.mpi.communicator import load_mpi, register_mpi_symbols
 from adfs.mpi.mpi_network import PlainCarrier, make_carrier
 from adfs.network import Network
 from adfs.problem.finite_sum import Problem
+from adfs.run import automatic
 from adfs.schedule.schedule import Schedule
 from adfs.schedule.timeline import intervals
-from adfs.solver import automatic, solve
+from adfs.solver import solve
 from adfs.study.compare import compare
 from adfs.theory.parameters import Parameters
 

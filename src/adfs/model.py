@@ -21,7 +21,7 @@ from adfs.data.scaling import Scaler
 from adfs.errors import DataError, ParameterError, shortened
 from adfs.losses import LOSSES, Loss, get_loss
 from adfs.problem.finite_sum import Problem
-from adfs.solver import Result
+from adfs.run import Result
 from adfs.storage import csv_bytes, write_whole
 
 Vector = NDArray[np.float64]

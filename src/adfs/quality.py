@@ -18,7 +18,7 @@ from adfs.data.shards import slice_rows
 from adfs.model import ROWS_AT_ONCE, Model, class_probabilities
 from adfs.network import Network
 from adfs.problem.finite_sum import Problem
-from adfs.solver import Result
+from adfs.run import Result
 from adfs.threads import one_blas_thread
 
 MOST_SCORES = 10_000_000

@@ -18,7 +18,7 @@ from adfs.mpi import mpi_network as networks
 from adfs.mpi.communicator import Communicator, yield_core
 from adfs.mpi.mpi_network import CompiledCarrier, MpiNetwork, MpiTransport, PlainCarrier
 from adfs.mpi.problem_loading import map_nodes
-from adfs.solver import RunOptions, run
+from adfs.run import RunOptions, run
 from support.ranks import EVENTS, found_by, merged, random_mapping, rank_of, share_of, turn
 from support.same_bits import PARTS, bits_of, limits, shards_of
 

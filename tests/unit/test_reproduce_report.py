@@ -15,7 +15,7 @@ from adfs.algorithms.base import REGISTRY, MethodSetting
 from adfs.engine.interrupts import Interrupts
 from adfs.engine.stopping import Stopping
 from adfs.plan.sizes import Sizes
-from adfs.solver import RunOptions, run
+from adfs.run import RunOptions, run
 from adfs.study.comparison import Curve
 from adfs.study.paper import CATALOGUE, claims, study_context
 from adfs.study.paper.claims import Claim, verdict

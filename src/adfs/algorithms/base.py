@@ -302,7 +302,8 @@ def require_engine(name: str, n_ranks: int) -> None:
 def get_algorithm(name: str) -> Factory:
     if name not in REGISTRY:
         raise ParameterError(
-            f"algorithm={name!r} is not known; choose auto or one of {', '.join(sorted(REGISTRY))}."
+            f"algorithm={name!r} is not known; choose auto, best or one of "
+            f"{', '.join(sorted(REGISTRY))}."
         )
     return REGISTRY[name]
 

@@ -123,7 +123,7 @@ def usual_evaluations(kappa: float, n_features: int, tol: float) -> float:
     A power of the condition number for ``tol = 1e-6``, but not much more than two per feature.
     """
     usual = min(POWER_LAW[0] * kappa ** POWER_LAW[1], PER_FEATURE * n_features)
-    return usual * (0.3 + 0.7 * math.log(1.0 / min(tol, 0.5)) / math.log(1e6))
+    return float(usual * (0.3 + 0.7 * math.log(1.0 / min(tol, 0.5)) / math.log(1e6)))
 
 
 @base.register("lbfgs", smooth=True, rules=("theory", "tuned"))

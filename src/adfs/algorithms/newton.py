@@ -62,6 +62,11 @@ def cost_ratio(constants: Sequence[float], size: Any, pairs: Any) -> Any:
     return (a + b * size + c * pairs) / (1.0 + e * size)
 
 
+def dense_hessian_cost(n_features: int) -> float:
+    """``h`` of dense rows."""
+    return float(cost_ratio(DENSE, n_features, n_features * (n_features + 1) / 2.0))
+
+
 def hessian_cost(problem: Problem) -> NDArray[np.float64]:
     """``h`` of each node's rows, (n,): a sample's part of the Hessian in proximal steps."""
     constants = SPARSE if isinstance(problem.rows, CsrRows) else DENSE

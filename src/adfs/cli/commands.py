@@ -25,6 +25,13 @@ RESULTS = {**{name: each.about for name, each in CATALOGUE.items()}, ALL: "all o
 WIDTH = max(map(len, RESULTS))
 RESULT_LINES = "\n".join(f"  {name:<{WIDTH}}  {about}" for name, about in RESULTS.items())
 
+# The problem of a plan: several numbers of nodes and graphs.
+PLANNED = (
+    options.PROBLEM.replace("--nodes N: positive  number", "--nodes N: text  number")
+    .replace("--graph G: graph = grid", "--graph G: text = grid")
+    .replace("to use (default: all others)", "to use (default: all others); without DATA, how many")
+)
+
 TRAIN = read_command(f"""
 train  train a model to a certified duality gap
 
@@ -37,7 +44,7 @@ options:
 {options.DATA}{options.PROBLEM}{options.TIME}
 the run
   --algorithm NAME: algorithm = auto  one of the names that `adfs info` lists; auto takes adfs, or
-    ns-adfs where the loss is not smooth
+    ns-adfs where the loss is not smooth; best takes what `adfs plan` recommends
 {options.RULE}
   --schedule NAME: schedule = shared  shared: one sequence of events, which all nodes generate;
     poisson: one clock per edge and node, and each node generates only its own events
@@ -112,7 +119,7 @@ options:
 the runs
   --cv K: positive  number of folds, at least 2 (default: no cross-validation)
   --algorithm NAME: algorithm = auto  one of the names that `adfs info` lists; auto takes adfs, or
-    ns-adfs where the loss is not smooth
+    ns-adfs where the loss is not smooth; best takes what `adfs plan` recommends
 {options.RULE}
   --schedule NAME: schedule = shared  shared: one sequence of events, which all nodes generate;
     poisson: one clock per edge and node, and each node generates only its own events
@@ -210,6 +217,37 @@ With --engine mpi the algorithms run one after another on the ranks that mpiexec
 the relative duality gap --tol: no rank has all rows, so the optimum is not known. The table shows
 the seconds of each run and of its set-up. Exit codes: 0 done, whether or not tol was reached, 2 bad
 input, 1 the program or its environment failed, 130 and 143 interrupted.""")
+
+PLAN = read_command(f"""
+plan  predict which method is fastest, and what limits it
+
+Predict idealized time, messages and bytes of every method for a DATA, or without DATA for given
+sizes; say what limits each, at how many nodes the network takes as long as computing, and which
+method to take. Nothing is timed, so a plan repeats.
+
+options:
+{options.DATA.replace("DATA", "[DATA]", 1)}
+sizes in the place of DATA, with --features
+  --rows N: positive  number of samples on all nodes
+  --kappa K: number  condition number of the problem, 1 + smoothness / regularisation
+{PLANNED}{options.DELAYS}
+the runs that are predicted
+  --tol TOL: number = 1e-06  relative duality gap
+  --no-pilot  predict from theory and experience alone, without short runs on a part of the rows
+{options.SEED}
+files and output
+  --picture FILE: output  draw times against nodes and against tau here (.png, .svg, .pdf)
+{options.JSON}{options.SETTINGS}
+
+examples:
+  adfs plan breast-cancer --nodes 9 --tau 20
+  adfs plan --rows 10000000 --features 1000 --kappa 1e5 --nodes 4:1024 --graph grid,hypercube
+    --tau 20
+  adfs plan breast-cancer --nodes 16 --graph ring --json
+
+Without DATA, --nodes may be a list such as 4,16 or a range such as 4:1024 (in steps of a factor
+4), and --graph a list. Exit codes: 0 done, 2 bad input, 1 the program or its environment
+failed.""")
 
 REPRODUCE = read_command(f"""
 reproduce  measure the paper's results again
@@ -398,7 +436,7 @@ examples:
 
 `adfs COMMAND --help` explains a command. Exit codes: 0 converged or done, 2 bad input, 3 stopped
 before tol, 1 the program or its environment failed, 130 and 143 interrupted.""",
-    (TRAIN, PREDICT, PATH, SPLIT, COMPARE, REPRODUCE, SCHEDULE, DATASETS, INFO, COMPLETION),
+    (TRAIN, PREDICT, PATH, SPLIT, COMPARE, PLAN, REPRODUCE, SCHEDULE, DATASETS, INFO, COMPLETION),
 )
 
 

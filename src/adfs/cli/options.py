@@ -102,7 +102,7 @@ CHOICES = {
     "schedule": ("shared", "poisson"),
 }  # fmt: skip
 SUGGESTIONS = {
-    "graph": GRAPHS, "dataset": DATASETS, "algorithm": ("auto", *ALGORITHMS),
+    "graph": GRAPHS, "dataset": DATASETS, "algorithm": ("auto", "best", *ALGORITHMS),
     "result": (*CATALOGUE, ALL),
 }  # fmt: skip
 KINDS = {  # by the words for them in the texts below

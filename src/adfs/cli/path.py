@@ -25,7 +25,7 @@ from adfs.mpi.communicator import Communicator
 from adfs.problem.finite_sum import Problem
 from adfs.quality import TITLES, texts_of
 from adfs.regularization import PathSamples, RegularizationPath, follow, grid_of
-from adfs.solver import Result, RunOptions
+from adfs.run import Result, RunOptions
 from adfs.storage import csv_bytes, write_whole
 from adfs.study.numbers import count, number
 

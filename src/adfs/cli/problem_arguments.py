@@ -200,7 +200,7 @@ def read_sigma(args: argparse.Namespace, n_nodes: int) -> float:
 
 def read_setting(args: argparse.Namespace, rule: Any = None) -> MethodSetting:
     """The method's settings, checked; ``rule`` in place of ``--parameters``."""
-    if args.algorithm != "auto":
+    if args.algorithm not in ("auto", "best"):
         get_algorithm(args.algorithm)
         require_schedule(args.algorithm, args.schedule)
     chosen, delays = args.parameters if rule is None else rule, Delays(tau=args.tau)

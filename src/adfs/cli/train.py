@@ -35,8 +35,8 @@ from adfs.model import Model, Vector, finite, worst
 from adfs.mpi.communicator import Communicator
 from adfs.problem.finite_sum import Problem
 from adfs.quality import Quality, phrase, quality_of_rows
-from adfs.solver import Result, RunOptions
-from adfs.solver import run as solve
+from adfs.run import Result, RunOptions
+from adfs.solver import run_named as solve
 from adfs.storage import csv_bytes, write_whole
 from adfs.study.numbers import count, percent
 
@@ -83,7 +83,7 @@ def _train(
     # From here to the end: a late signal must not discard what other ranks have saved.
     interrupts = stack.enter_context(Interrupts(SIGNALS))
     results = _solve_all(args, loaded, starts, interrupts)
-    advise(args, loaded)  # not before: a run that is refused has one line
+    advise(args, loaded, results)  # not before: a run that is refused has one line
     model = Model.from_result(
         results, loaded.problem, args.intercept, shell_command(args), loaded.classes,
         loaded.columns, loaded.scaler,
@@ -254,6 +254,7 @@ def record(
         "relative_gap": finite(result.relative_gap),
         **{name: sum(getattr(each, name) for each in results) for name in TIMES},
         "resumed": result.resumed,
+        "choice": None if result.choice is None else result.choice._asdict(),
         **{name: sum(each[name] or 0 for each in last) for name in COUNTS},
         "consensus_error": finite(max(float(each["consensus_error"] or 0.0) for each in last)),
         "C": finite(1.0 / loaded.problem.total_sigma),

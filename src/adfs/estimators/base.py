@@ -30,7 +30,7 @@ from adfs.estimators.fitting import (
 )  # fmt: skip
 from adfs.estimators.node_layout import as_one_array, fit_group, lay_out, on_all
 from adfs.model import linear_scores
-from adfs.solver import Result
+from adfs.run import Result
 
 FLOATS = (np.float64, np.float32)
 LARGEST_SEED = 2**31 - 1

@@ -20,7 +20,7 @@ from adfs.estimators.base import ColumnEstimator, sigma_of
 from adfs.estimators.fitting import FitTask, Matrix, Objective, Target, Vector
 from adfs.estimators.node_layout import on_all, union
 from adfs.model import class_probabilities
-from adfs.solver import Result
+from adfs.run import Result
 
 
 @dataclass(eq=False, repr=False)

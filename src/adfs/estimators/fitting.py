@@ -20,8 +20,9 @@ from adfs.engine.run_controller import Callback, Progress
 from adfs.engine.stopping import Stopping
 from adfs.estimators.node_layout import RowLayout
 from adfs.problem.finite_sum import Problem
+from adfs.run import Result, RunOptions
 from adfs.schedule.delays import Delays
-from adfs.solver import Result, RunOptions, run
+from adfs.solver import run_named
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -97,7 +98,9 @@ def train(
         printers = progress_printers(options.verbose, k, len(targets))
         how = RunOptions(start, "curve", printers, evaluate=evaluator(problem))
         with Interrupts() as interrupts:
-            result = run(problem, options.algorithm, setting, options.stopping, how, interrupts)
+            result = run_named(
+                problem, options.algorithm, setting, options.stopping, how, interrupts
+            )
         parameters = result.parameters
         results.append(without_rows(result))
         if result.status == "interrupted":

@@ -33,8 +33,8 @@ from adfs.estimators.fitting import (
 from adfs.model import Model
 from adfs.problem.finite_sum import Problem
 from adfs.regularization import PathRuns, PathSamples, grid_of
+from adfs.run import Result, RunOptions
 from adfs.schedule.delays import Delays
-from adfs.solver import Result, RunOptions
 
 NOT_ON_RANKS = (
     "engine='mpi' has no folds of scikit-learn, which are drawn from all rows; choose C with "

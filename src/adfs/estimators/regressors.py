@@ -30,7 +30,7 @@ from adfs.model import linear_scores
 from adfs.network import Ask, Part, Steps
 from adfs.problem.certificate import in_order, quadratic
 from adfs.problem.finite_sum import Problem
-from adfs.solver import Result
+from adfs.run import Result
 from adfs.threads import one_blas_thread
 
 SVR_LOSSES = {

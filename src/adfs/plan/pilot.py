@@ -16,7 +16,7 @@ from adfs.engine.stopping import Stopping
 from adfs.errors import AdfsError
 from adfs.plan.prediction import Prediction
 from adfs.problem.finite_sum import Problem
-from adfs.solver import RunOptions, run
+from adfs.run import RunOptions, run
 
 PILOTED = ("newton", "lbfgs", "tron")  # no theorem says how many iterations they need
 SHARE = 0.05  # most idealized time of all pilots, of the fastest predicted run

@@ -1,5 +1,6 @@
 """Plans: predicted times of all methods on a problem or for given sizes, and a recommendation."""
 
+import importlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -8,6 +9,7 @@ from typing import Any, NamedTuple
 from adfs import checks
 from adfs.algorithms import registered  # noqa: F401  (fills the registry)
 from adfs.algorithms.base import MethodSetting
+from adfs.algorithms.newton import MOST_FEATURES, dense_hessian_cost
 from adfs.errors import GraphError, ParameterError
 from adfs.graphs.closed_forms import FamilyFacts, family_facts
 from adfs.plan.pilot import refine
@@ -103,7 +105,7 @@ class Plan:
         }
 
     def __str__(self) -> str:
-        rows = [HEADERS, *(_row(each, self.critical) for each in self.predictions)]
+        rows = [HEADERS, *table_rows(self)]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = [
             "  ".join(
@@ -114,6 +116,11 @@ class Plan:
         ]
         return "\n".join([*lines, "", self.recommendation])
 
+    def plot(self, axes: Any = None) -> Any:
+        """Draw times against the number of nodes and against ``tau``; the matplotlib axes."""
+        module = importlib.import_module("adfs.study.plots.plan_plot")
+        return module.draw_plan(self, axes)
+
 
 HEADERS = (
     "algorithm", "idealized time", "iterations", "messages", "bytes", "limited by", "critical n",
@@ -122,19 +129,24 @@ HEADERS = (
 LEFT = (0, 5, 7)
 
 
-def number(value: float) -> str:
-    """Three digits, with commas."""
+def number(value: float | None) -> str:
+    """Three digits, with commas; ``-`` for what is not known."""
+    if value is None or math.isnan(value):
+        return "-"
     rounded = float(f"{value:.3g}")
     return f"{rounded:,.0f}" if rounded >= 100.0 else f"{rounded:g}"
 
 
-def _row(each: Prediction, critical: dict[str, float | None]) -> tuple[str, ...]:
-    nodes = critical.get(each.algorithm)
-    return (
-        each.algorithm, number(each.idealized_time),
-        "-" if math.isnan(each.iterations) else number(each.iterations), number(each.n_comm),
-        number(each.bytes), each.limit, "-" if nodes is None else number(nodes), each.basis,
-    )  # fmt: skip
+def table_rows(plan: Plan) -> list[tuple[str, ...]]:
+    """Cells below `HEADERS`, one row per method."""
+    return [
+        (
+            each.algorithm, number(each.idealized_time), number(each.iterations),
+            number(each.n_comm), number(each.bytes), each.limit,
+            number(plan.critical.get(each.algorithm)), each.basis,
+        )
+        for each in plan.predictions
+    ]  # fmt: skip
 
 
 def plan(
@@ -225,8 +237,9 @@ class Curves:
         """Parts of the times on another graph, with the same rows and regularisation in total."""
         n, sizes = facts.n_nodes, self.sizes
         m = sizes.n * sizes.m / n
-        graph = {"gamma": facts.gamma, "n_edges": facts.n_edges, "diameter": facts.diameter}
-        moved = sizes._replace(n=n, m=m, **graph)
+        moved = sizes._replace(
+            n=n, m=m, gamma=facts.gamma, n_edges=facts.n_edges, diameter=facts.diameter
+        )
         return self.parts(moved if tau is None else moved._replace(tau=tau))
 
     def over_nodes(self) -> list[Point]:
@@ -293,7 +306,7 @@ def plan_sizes(
     --------
     >>> [one] = plan_sizes(10_000_000, 1000, 1e5, ["hypercube"], [1024], tau=20.0)
     >>> one.best.algorithm
-    'newton'
+    'adfs'
     """
     found = []
     for graph in graphs:
@@ -301,7 +314,7 @@ def plan_sizes(
             facts = family_facts(graph, n)
             sizes = Sizes(
                 n, n_samples / n, tau, kappa, kappa, facts.gamma, facts.n_edges, facts.diameter,
-                n_features,
+                n_features, dense_hessian_cost(n_features),
             )  # fmt: skip
             found.append(_plan_of(sizes, tol, graph))
     return found
@@ -309,6 +322,8 @@ def plan_sizes(
 
 def _plan_of(sizes: Sizes, tol: float, graph: str) -> Plan:
     every = [_from_parts(name, parts, sizes) for name, parts in sizes.runs(tol).items()]
+    if sizes.n_features > MOST_FEATURES:
+        every = [each for each in every if each.algorithm != "newton"]
     every.sort(key=lambda each: each.idealized_time)
     curves = Curves(sizes, tol, every, graph)
     return Plan(

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from adfs.algorithms.base import REGISTRY, Counts, Method, MethodSetting
+from adfs.algorithms.base import REGISTRY, Counts, Method, MethodSetting, require_engine
 from adfs.errors import ParameterError
 from adfs.problem.finite_sum import Problem
 
@@ -101,6 +101,7 @@ def predict_all(
     found, refused = [], {}
     for name in sorted(REGISTRY) if names is None else names:
         try:
+            require_engine(name, problem.n_nodes)  # where nodes are machines
             found.append(predict(problem, name, setting, tol))
         except ParameterError as error:
             refused[name] = str(error)

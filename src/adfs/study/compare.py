@@ -23,9 +23,9 @@ from adfs.engine.stopping import Stopping
 from adfs.errors import DataError, ParameterError
 from adfs.problem.certificate import objective_at_zero, relative
 from adfs.problem.finite_sum import Problem
+from adfs.run import RunOptions, run
 from adfs.schedule.clock import CLOCKS
 from adfs.schedule.delays import Delays
-from adfs.solver import RunOptions, run
 from adfs.study.comparison import AXES, Comparison, Curve, RunRecord, refusal
 from adfs.study.contenders import CLOCK_LIMIT_FACTOR, REFERENCE, Job, choose_contenders, left_out
 from adfs.study.run_folder import RunFolder, describe, run_identity

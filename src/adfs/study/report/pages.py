@@ -21,10 +21,10 @@ from adfs.model import Model, worst
 from adfs.problem.certificate import certified_text
 from adfs.problem.finite_sum import Problem
 from adfs.quality import Quality
+from adfs.run import Result
 from adfs.schedule.delays import Delays
 from adfs.schedule.poisson import PoissonSource
 from adfs.schedule.sampling_law import Drawer
-from adfs.solver import Result
 from adfs.study.comparison import AXES, Comparison
 from adfs.study.numbers import number
 from adfs.study.plots.timeline_plot import used_kinds
