@@ -245,7 +245,7 @@ Factory = Callable[[Problem, MethodSetting], Method]
 REGISTRY: dict[str, Factory] = {}
 SCHEDULES = ("shared", "poisson")
 _WITH_POISSON: set[str] = set()  # algorithms that have a continuized form
-_ONE_PROCESS: set[str] = set()  # algorithms for one machine, without a network
+ONE_MACHINE: set[str] = set()  # algorithms for one machine, without a network
 
 
 def register(
@@ -275,7 +275,7 @@ def register(
         if poisson:
             _WITH_POISSON.add(name)
         if one_process:
-            _ONE_PROCESS.add(name)
+            ONE_MACHINE.add(name)
         REGISTRY[name] = checked
         return checked
 
@@ -292,7 +292,7 @@ def require_schedule(name: str, schedule: str) -> None:
 
 
 def require_engine(name: str, n_ranks: int) -> None:
-    if n_ranks > 1 and name in _ONE_PROCESS:
+    if n_ranks > 1 and name in ONE_MACHINE:
         raise ParameterError(
             f"Algorithm {name!r} is for one machine, without a network, and there are {n_ranks} "
             "ranks; choose engine local, or another algorithm."

@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 
 from adfs import checks
 from adfs.algorithms import registered  # noqa: F401  (fills the registry)
-from adfs.algorithms.base import MethodSetting
+from adfs.algorithms.base import ONE_MACHINE, MethodSetting
 from adfs.algorithms.newton import MOST_FEATURES, dense_hessian_cost
 from adfs.errors import GraphError, ParameterError
 from adfs.graphs.closed_forms import FamilyFacts, family_facts
 from adfs.plan.pilot import refine
 from adfs.plan.prediction import Prediction, predict_all
-from adfs.plan.sizes import ONE_MACHINE, Parts, Sizes
+from adfs.plan.sizes import Parts, Sizes
 from adfs.problem.finite_sum import Problem
 from adfs.schedule.clock import CLOCKS
 from adfs.schedule.delays import Delays
@@ -321,9 +321,12 @@ def plan_sizes(
 
 
 def _plan_of(sizes: Sizes, tol: float, graph: str) -> Plan:
-    every = [_from_parts(name, parts, sizes) for name, parts in sizes.runs(tol).items()]
-    if sizes.n_features > MOST_FEATURES:
-        every = [each for each in every if each.algorithm != "newton"]
+    every = [
+        _from_parts(name, parts, sizes)
+        for name, parts in sizes.runs(tol).items()
+        if sizes.n == 1 or name not in ONE_MACHINE
+        if sizes.n_features <= MOST_FEATURES or name != "newton"
+    ]
     every.sort(key=lambda each: each.idealized_time)
     curves = Curves(sizes, tol, every, graph)
     return Plan(
@@ -335,7 +338,7 @@ def _plan_of(sizes: Sizes, tol: float, graph: str) -> Plan:
 def _from_parts(name: str, parts: Parts, sizes: Sizes) -> Prediction:
     n_comm = sizes.n_messages(name, parts.vectors)
     limit = "network" if parts.computing < parts.network else "computing"
-    work = parts.computing * (1 if name in ONE_MACHINE else sizes.n)
+    work = parts.computing * sizes.n
     return Prediction(
         name, math.nan, parts.time, parts.computing, work, n_comm,
         8.0 * sizes.n_features * n_comm, limit, "sizes",

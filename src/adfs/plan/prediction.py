@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from adfs.algorithms.base import REGISTRY, Counts, Method, MethodSetting, require_engine
+from adfs.algorithms.base import ONE_MACHINE, REGISTRY, Counts, Method, MethodSetting
 from adfs.errors import ParameterError
 from adfs.problem.finite_sum import Problem
 
@@ -100,8 +100,10 @@ def predict_all(
     """Predictions of all methods that take the problem, fastest first; and why others do not."""
     found, refused = [], {}
     for name in sorted(REGISTRY) if names is None else names:
+        if problem.n_nodes > 1 and name in ONE_MACHINE:
+            refused[name] = "It is for one machine that holds all samples."
+            continue
         try:
-            require_engine(name, problem.n_nodes)  # where nodes are machines
             found.append(predict(problem, name, setting, tol))
         except ParameterError as error:
             refused[name] = str(error)

@@ -18,7 +18,6 @@ SEEN = {
     "l-katyusha": 1.05, "point-saga": 0.73,
 }  # fmt: skip
 OVER_EDGES = ("adfs", "msda", "ssda", "esdacd", "dsba")  # the others sum over a tree
-ONE_MACHINE = ("point-saga",)
 TABLE_1 = ("point-saga", "msda", "esdacd", "dsba", "adfs")
 
 
