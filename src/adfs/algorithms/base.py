@@ -233,7 +233,7 @@ def numbers_per_event(row: float, n_features: int, p_comm: float) -> float:
 
 Factory = Callable[[Problem, MethodSetting], Method]
 REGISTRY: dict[str, Factory] = {}
-SCHEDULES = ("shared", "poisson")
+SCHEDULES = ("shared", "poisson", "stratified")
 _WITH_POISSON: set[str] = set()  # algorithms that have a continuized form
 _ONE_PROCESS: set[str] = set()  # algorithms for one machine, without a network
 

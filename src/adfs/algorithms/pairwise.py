@@ -14,6 +14,7 @@ from adfs.problem.finite_sum import Problem
 from adfs.schedule.events import NO_TICKS, Events
 from adfs.schedule.poisson import PoissonSource
 from adfs.schedule.sampling_law import Drawer, SamplingLaw
+from adfs.schedule.stratified import StratifiedDrawer
 
 NUMBERS_PER_BLOCK = 1 << 25
 BLOCKS_PER_BEAT = 8
@@ -115,6 +116,8 @@ def source_of(
     if setting.schedule == "poisson":
         nodes = None if network is None or network.is_whole else network.nodes
         return PoissonSource(law, setting.seed, nodes)
+    if setting.schedule == "stratified":
+        return StratifiedDrawer(law, setting.seed, network)
     return Drawer(law, setting.seed, network)
 
 
