@@ -22,7 +22,7 @@ from adfs.engine.forecast import forecast, warn_if_long
 from adfs.engine.interrupts import Interrupts
 from adfs.engine.loop import Loop, Outcome
 from adfs.engine.progress import run_display
-from adfs.engine.run_controller import Callback, EvaluationPolicy, RunController, choose_policy
+from adfs.engine.run_controller import Callback, EvaluationPolicy, RunController, choose_policy, watch_draws
 from adfs.engine.steppers import DIFFERENT_BITS, make_stepper
 from adfs.engine.stopping import Stopping
 from adfs.engine.trace import Trace
@@ -44,6 +44,8 @@ class Result:
     iteration that the run was planned with, and ``proven`` says whether a theorem promises it;
     ``theorem`` is a sentence about what is proven, or empty.
     ``tau`` and ``clock`` are its time model, ``schedule`` is the form in which events were drawn.
+    ``independent_from`` is the event from which on a stratified schedule drew samples
+    independently, because the gap did not fall as predicted; None where it did.
     ``resumed`` is the position of the checkpoint from which it continued, if it did.
 
     ``duals`` has one number per row of the problem: the dual point of the certificate, or that of
@@ -76,6 +78,7 @@ class Result:
     execution: Execution | None = None
     objective_at_zero: float = math.nan
     duals: NDArray[np.float64] | None = None
+    independent_from: int | None = None
 
     @property
     def relative_gap(self) -> float:
@@ -195,9 +198,11 @@ def solve(
     progress : bool, optional
         Progress on stderr; by default only if that is a terminal. True gives a bar in a notebook
         (if ipywidgets is installed), and elsewhere a line every ten seconds, on ranks by rank 0.
-    schedule : {"shared", "poisson"}
-        ``poisson``, for ``adfs`` and ``ns-adfs``: every edge and every node has its own clock, so
-        that no node needs the others' events (docs/algorithms/continuized.md).
+    schedule : {"shared", "poisson", "stratified"}
+        For ``adfs`` and ``ns-adfs``. ``poisson``: every edge and every node has its own clock, so
+        that no node needs the others' events (docs/algorithms/continuized.md). ``stratified``: a
+        node's samples come in epochs instead of independently: mostly faster, but beyond what is
+        proven (docs/algorithms/stratified.md).
     checkpoints : Checkpoints, optional
         Where and how often to save the run, and whether to continue from there.
     timeout : float
@@ -272,9 +277,11 @@ def run(
     ahead = forecast(problem, method, stopping.tol)
     warn_if_long(problem, ahead, stopping)
     policy, display = choose_policy(method, stopping.tol, options.evaluate_every, ahead.is_long)
+    draws = watch_draws(method)
     controller = RunController(
-        stopping, policy, ahead.rho, ahead.ceiling, options.callbacks, display, options.watcher
-    )
+        stopping, policy, ahead.rho, ahead.ceiling, options.callbacks, display, options.watcher,
+        draws=draws,
+    )  # fmt: skip
     network.keep_waits = options.keep_spans
     stepper = attempt(peers, lambda: make_stepper(problem, method, setting, start))
     stepper.warm_up()
@@ -319,6 +326,7 @@ def run(
         execution=account(network, loop.spans, stepper.carrier),
         objective_at_zero=reading.objective_at_zero,
         duals=_duals_of(problem, outcome),
+        independent_from=None if draws is None else draws.independent_from,
     )
 
 
