@@ -322,7 +322,7 @@ def run(
         schedule=setting.schedule,
         resumed=resumed,
         proven=method.proven,
-        theorem=method.theorem,
+        theorem=method.theorem + ("" if draws is None else draws.sentence),
         execution=account(network, loop.spans, stepper.carrier),
         objective_at_zero=reading.objective_at_zero,
         duals=_duals_of(problem, outcome),

@@ -1,13 +1,20 @@
 """Stratified draws: the shared events, and each epoch of a node visits samples evenly."""
 
 import itertools
+import math
+import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import adfs
+from adfs.algorithms.adfs import Adfs
 from adfs.algorithms.base import MethodSetting
 from adfs.algorithms.pairwise import source_of
+from adfs.engine import run_controller
+from adfs.engine.checkpointer import Checkpoints
+from adfs.engine.run_controller import DrawWatch
 from adfs.kernels import strata
 from adfs.randomness import stream_key
 from adfs.schedule.sampling_law import Drawer
@@ -165,3 +172,85 @@ def test_a_rank_draws_the_samples_of_one_process(size, split):
             np.testing.assert_array_equal(own.sample[local], expected.sample[place][local])
 
     succeed(size, compare)
+
+
+def solve(problem, **options):
+    return adfs.solve(problem, schedule="stratified", progress=False, **options)
+
+
+def bits_of(result):
+    return result.thetas.tobytes(), result.duals.tobytes(), result.independent_from, result.status
+
+
+@pytest.fixture(scope="module")
+def problem():
+    X, y = adfs.generators.two_gaussians(400, 6, seed=1, condition=10.0)
+    return adfs.Problem(adfs.partition(X, y, 4), sigma=0.1)
+
+
+@pytest.fixture
+def impatient(monkeypatch):
+    """No gain is enough, so that every run falls back."""
+    monkeypatch.setattr(run_controller, "PATIENCE", 1e-3)
+
+
+@pytest.mark.parametrize("loss", ["logistic", "hinge"])
+def test_it_reaches_the_tolerance_and_claims_no_theorem(loss):
+    X, y = adfs.generators.two_gaussians(200, 4, seed=1)
+    result = solve(adfs.Problem(adfs.partition(X, y, 4), loss, sigma=0.1), tol=1e-4)
+    assert (result.status, result.schedule) == ("converged", "stratified")
+    assert (result.proven, result.proven_rate, result.independent_from) == (False, None, None)
+    assert "no theorem covers" in result.theorem
+
+
+def test_looks_for_a_picture_change_no_bit_nor_does_saving(problem, impatient, tmp_path):
+    plain = solve(problem, tol=1e-8)
+    assert plain.independent_from is not None
+    assert plain.independent_from < plain.iterations
+    assert bits_of(solve(problem, tol=1e-8, evaluate_every="curve")) == bits_of(plain)
+    kept = solve(problem, tol=1e-8, checkpoints=Checkpoints(tmp_path, 333))
+    assert bits_of(kept) == bits_of(plain)
+
+
+def test_a_run_that_fell_back_says_so(problem, impatient):
+    result = solve(problem, tol=1e-8)
+    assert f"event {result.independent_from:,} on" in result.theorem
+
+
+def test_a_run_that_falls_back_has_the_samples_of_both(problem, impatient):
+    result = solve(problem, tol=1e-8)
+    source = StratifiedDrawer(result.parameters, 0)
+    source.independent_from = result.independent_from
+    algorithm = Adfs(problem, result.parameters)
+    state = algorithm.step(algorithm.init(), source.draw(0, result.iterations))
+    assert algorithm.output(state).tobytes() == result.thetas.tobytes()
+
+
+def test_it_goes_on_from_a_checkpoint_before_and_after_the_switch(problem, impatient, tmp_path):
+    whole = solve(problem, tol=1e-8)
+    switch = whole.independent_from
+    for stop in (switch - 700, switch + 700):
+        where = Checkpoints(tmp_path / str(stop), 500)
+        solve(problem, tol=1e-8, max_iter=stop, checkpoints=where)
+        resumed = solve(problem, tol=1e-8, checkpoints=where._replace(resume=True))
+        assert 0 < resumed.resumed <= stop
+        assert bits_of(resumed) == bits_of(whole)
+
+
+def watch(rate, rho=1e-3):
+    """Look every 1 / rho events at an error that falls at a rate; the source, with its switch."""
+    source = SimpleNamespace(independent_from=sys.maxsize)
+    found = DrawWatch(source, lambda error: math.log(1.0 / error) / rho, rho)
+    for k in range(20):
+        found.look(k * 1_000, math.exp(-rate * k * 1_000), least=1_000)
+    return found.independent_from
+
+
+@pytest.mark.parametrize("share", [0.55, 1.0, 4.0])
+def test_draws_that_are_half_as_fast_as_theory_stay(share):
+    assert watch(share * 1e-3) is None
+
+
+@pytest.mark.parametrize("share", [0.45, 0.0, -1.0])
+def test_slower_draws_end_after_four_factors_e_of_theory(share):
+    assert watch(share * 1e-3) == 4_000 + 1_000

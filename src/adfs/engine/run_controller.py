@@ -206,6 +206,16 @@ class DrawWatch:
         found: int = self.source.independent_from
         return None if found == sys.maxsize else found
 
+    @property
+    def sentence(self) -> str:
+        """What a report says about a run that fell back."""
+        if self.independent_from is None:
+            return ""
+        return (
+            f" From event {self.independent_from:,} on samples were drawn independently, because "
+            "the gap did not fall as predicted."
+        )
+
     def state(self) -> dict[str, Any]:
         return {"since": self.since, "independent_from": self.independent_from}
 
