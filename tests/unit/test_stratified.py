@@ -254,3 +254,11 @@ def test_draws_that_are_half_as_fast_as_theory_stay(share):
 @pytest.mark.parametrize("share", [0.45, 0.0, -1.0])
 def test_slower_draws_end_after_four_factors_e_of_theory(share):
     assert watch(share * 1e-3) == 4_000 + 1_000
+
+
+def test_a_schedule_of_them_is_saved_and_read(law, tmp_path):
+    schedule = adfs.Schedule.sample(law, 2_000, seed=3, stratified=True)
+    schedule.save(tmp_path / "s.npz")
+    again = adfs.Schedule.load(tmp_path / "s.npz").events(500, 900)
+    np.testing.assert_array_equal(again.sample, StratifiedDrawer(law, 3).draw(500, 900).sample)
+    np.testing.assert_array_equal(again.sample, schedule.events(500, 900).sample)

@@ -43,7 +43,7 @@ from adfs.theory.sigma_a import DENSE_LIMIT, EDGE_MU2, root_bound, sigma_a
 RULES = ("paper", "balanced", "exact", "projector", "tuned")
 LEAST_SHARE = 1e-100  # of communications; below it, probabilities of edges leave the floats
 BETAS = np.array([1.0, 1.2, 1.45])
-STRATIFIED_BETAS = np.array([1.6, 2.0, 2.6])
+STRATIFIED_BETAS = np.array([1.55, 1.75, 2.0])  # seen: 1.57 to 1.97
 TYPICAL = 1  # the beta at which predictions are printed
 SCALES = np.exp(np.linspace(np.log(0.02), np.log(30.0), 23))
 P_COMM_FACTORS = (0.5, 0.7, 0.85, 1.0, 1.2, 1.5)
