@@ -20,7 +20,13 @@ from adfs.engine.execution import Execution, account
 from adfs.engine.forecast import forecast, warn_if_long
 from adfs.engine.interrupts import Interrupts
 from adfs.engine.loop import Loop, Outcome
-from adfs.engine.run_controller import Callback, EvaluationPolicy, RunController, choose_policy
+from adfs.engine.run_controller import (
+    Callback,
+    EvaluationPolicy,
+    RunController,
+    choose_policy,
+    watch_draws,
+)
 from adfs.engine.steppers import DIFFERENT_BITS, make_stepper
 from adfs.engine.stopping import Stopping
 from adfs.engine.trace import Trace
@@ -52,6 +58,8 @@ class Result:
     iteration that the run was planned with, and ``proven`` says whether a theorem promises it;
     ``theorem`` is a sentence about what is proven, or empty.
     ``tau`` and ``clock`` are its time model, ``schedule`` is the form in which events were drawn.
+    ``independent_from`` is the event from which on a stratified schedule drew samples
+    independently, because the gap did not fall as predicted; None where it did.
     ``resumed`` is the position of the checkpoint from which it continued, if it did.
 
     ``duals`` has one number per row of the problem: the dual point of the certificate, or that of
@@ -87,6 +95,7 @@ class Result:
     objective_at_zero: float = math.nan
     duals: NDArray[np.float64] | None = None
     choice: Choice | None = None
+    independent_from: int | None = None
 
     @property
     def relative_gap(self) -> float:
@@ -183,9 +192,11 @@ def run(
     ahead = forecast(problem, method, stopping.tol)
     warn_if_long(problem, ahead, stopping)
     policy, display = choose_policy(method, stopping.tol, options.evaluate_every, ahead.is_long)
+    draws = watch_draws(method)
     controller = RunController(
-        stopping, policy, ahead.rho, ahead.ceiling, options.callbacks, display, options.watcher
-    )
+        stopping, policy, ahead.rho, ahead.ceiling, options.callbacks, display, options.watcher,
+        draws=draws,
+    )  # fmt: skip
     network.keep_waits = options.keep_spans
     stepper = attempt(peers, lambda: make_stepper(problem, method, setting, start))
     stepper.warm_up()
@@ -226,10 +237,11 @@ def run(
         schedule=setting.schedule,
         resumed=resumed,
         proven=method.proven,
-        theorem=method.theorem,
+        theorem=method.theorem + ("" if draws is None else draws.sentence),
         execution=account(network, loop.spans, stepper.carrier),
         objective_at_zero=reading.objective_at_zero,
         duals=_duals_of(problem, outcome),
+        independent_from=None if draws is None else draws.independent_from,
     )
 
 

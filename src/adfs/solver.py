@@ -81,9 +81,11 @@ def solve(
     progress : bool, optional
         Progress on stderr; by default only if that is a terminal. True gives a bar in a notebook
         (if ipywidgets is installed), and elsewhere a line every ten seconds, on ranks by rank 0.
-    schedule : {"shared", "poisson"}
-        ``poisson``, for ``adfs`` and ``ns-adfs``: every edge and every node has its own clock, so
-        that no node needs the others' events (docs/algorithms/continuized.md).
+    schedule : {"shared", "poisson", "stratified"}
+        For ``adfs`` and ``ns-adfs``. ``poisson``: every edge and every node has its own clock, so
+        that no node needs the others' events (docs/algorithms/continuized.md). ``stratified``: a
+        node's samples come in epochs instead of independently: mostly faster, but beyond what is
+        proven (docs/algorithms/stratified.md).
     checkpoints : Checkpoints, optional
         Where and how often to save the run, and whether to continue from there.
     timeout : float

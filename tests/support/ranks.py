@@ -22,7 +22,7 @@ from support.problems import make_case, stored_as
 LOSSES, LAYOUTS, SCHEDULES = (
     ("logistic", "squared", "hinge"),
     ("dense", "csr"),
-    ("shared", "poisson"),
+    ("shared", "poisson", "stratified"),
 )
 GRAPHS = {1: "single", 4: "grid:2x2", 9: "grid:3x3", 16: "grid:4x4"}
 EVENTS = 2_000

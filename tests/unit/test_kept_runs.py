@@ -32,7 +32,7 @@ class Crash(Exception):
     """The end of a run that nobody foresaw."""
 
 
-@pytest.mark.parametrize("schedule", ["shared", "poisson"])
+@pytest.mark.parametrize("schedule", ["shared", "poisson", "stratified"])
 @pytest.mark.parametrize(
     ("loss", "sparse"), [("logistic", False), ("squared", True), ("hinge", False)]
 )

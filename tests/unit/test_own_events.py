@@ -22,7 +22,7 @@ def part_of(events, topology, nodes, shared):
     return found
 
 
-@pytest.mark.parametrize("schedule", ["shared", "poisson"])
+@pytest.mark.parametrize("schedule", ["shared", "poisson", "stratified"])
 @pytest.mark.parametrize("size", [1, 2, 4, 9])
 def test_a_rank_draws_the_events_of_its_nodes_and_no_others(schedule, size):
     case = Case("logistic", "dense", schedule, 9)
@@ -38,13 +38,13 @@ def test_a_rank_draws_the_events_of_its_nodes_and_no_others(schedule, size):
         share = share_of(network, shards, problem)
         law = adfs.Parameters.choose(share, "exact", 5.0)
         sources = [source_of(law, setting, network)]
-        if schedule == "shared" and size > 1:
+        if schedule != "poisson" and size > 1:
             # One that expects far fewer events than there are needs more room than it takes.
             tight = source_of(law, setting, network)
             tight._share = 0.0
             sources.append(tight)
         for block, events in blocks.items():
-            expected = part_of(events, problem.topology, share.nodes, schedule == "shared")
+            expected = part_of(events, problem.topology, share.nodes, schedule != "poisson")
             for source in sources:
                 own = source.draw(*block)
                 assert own.stop == block[1]

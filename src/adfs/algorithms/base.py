@@ -164,7 +164,7 @@ class MethodSetting(NamedTuple):
     clock: str = "nonblocking"
     delays: Delays = Delays(tau=5.0)
     seed: int = 0
-    schedule: str = "shared"  # or "poisson", the continuized form
+    schedule: str = "shared"  # "poisson": the continuized form; "stratified": samples in epochs
 
 
 @dataclass(frozen=True)
@@ -176,7 +176,8 @@ class Method:
     rho : float
         The rate that a run is planned with: the error falls by ``1 - rho`` per iteration.
     sharp : bool
-        Whether what is seen lies between once and twice that rate; otherwise it is only a bound.
+        Whether what is seen lies between once and ``fastest`` times that rate; otherwise it is
+        only a bound.
     parameters : object
         What the algorithm was made with; ``str(parameters)`` explains every number, and
         ``parameters.description()``, where there is one, does so for reports.
@@ -199,6 +200,8 @@ class Method:
     typical : callable or None
         Iterations in which runs usually bring the relative gap from 1 to a ``tol``, where they need
         fewer than theory says: measured by ``benchmarks/plan.py``, for plans only.
+    fastest : float
+        Most times ``rho`` that runs are seen to have, where that is ``sharp``.
     """
 
     algorithm: Algorithm[Any]
@@ -215,6 +218,7 @@ class Method:
     theorem: str = ""
     needed: Callable[[float], float] | None = None
     typical: Callable[[float], float] | None = None
+    fastest: float = 2.0
 
 
 def method_in_rounds(
@@ -243,19 +247,19 @@ def numbers_per_event(row: float, n_features: int, p_comm: float) -> float:
 
 Factory = Callable[[Problem, MethodSetting], Method]
 REGISTRY: dict[str, Factory] = {}
-SCHEDULES = ("shared", "poisson")
-_WITH_POISSON: set[str] = set()  # algorithms that have a continuized form
+SCHEDULES = ("shared", "poisson", "stratified")
+_WITH_SCHEDULE: dict[str, set[str]] = {"poisson": set(), "stratified": set()}  # of algorithms
 ONE_MACHINE: set[str] = set()  # algorithms for one machine, without a network
 
 
 def register(
     name: str, poisson: bool = False, one_process: bool = False, smooth: bool | None = None,
-    rules: tuple[str, ...] = (),
+    rules: tuple[str, ...] = (), stratified: bool = False,
 ) -> Callable[[Factory], Factory]:  # fmt: skip
     """Decorator of a factory: make its method known under ``name``.
 
-    Only a factory with ``poisson`` is asked for the schedule of that name; one with
-    ``one_process`` is for one machine and never asked for a problem on several ranks. With
+    Only a factory with ``poisson`` or ``stratified`` is asked for the schedule of that name; one
+    with ``one_process`` is for one machine and never asked for a problem on several ranks. With
     ``smooth`` and ``rules`` it is asked only for losses that are smooth, or are not, and for these
     rules.
     """
@@ -272,8 +276,9 @@ def register(
                 rule_of(name, setting, rules)
             return factory(problem, setting)
 
-        if poisson:
-            _WITH_POISSON.add(name)
+        for schedule, has_it in (("poisson", poisson), ("stratified", stratified)):
+            if has_it:
+                _WITH_SCHEDULE[schedule].add(name)
         if one_process:
             ONE_MACHINE.add(name)
         REGISTRY[name] = checked
@@ -284,10 +289,10 @@ def register(
 
 def require_schedule(name: str, schedule: str) -> None:
     checks.choice("schedule", schedule, SCHEDULES)
-    if schedule == "poisson" and name not in _WITH_POISSON:
+    if schedule != "shared" and name not in _WITH_SCHEDULE[schedule]:
         raise ParameterError(
-            f"Algorithm {name!r} has no schedule 'poisson'; choose schedule shared, or one of the "
-            f"algorithms {', '.join(sorted(_WITH_POISSON))}."
+            f"Algorithm {name!r} has no schedule {schedule!r}; choose schedule shared, or one of "
+            f"the algorithms {', '.join(sorted(_WITH_SCHEDULE[schedule]))}."
         )
 
 

@@ -34,6 +34,10 @@ THEOREM = (
     "Theorem 4 bounds the mean of the dual gap by C / A_t with A_t ≥ t² / (4 S²): "
     "the exponent is −2 or better once t is large."
 )
+STRATIFIED = (
+    "Theorem 4 is about samples drawn independently; no theorem covers stratified draws. For "
+    "independent ones it bounds the mean of the dual gap by C / A_t with A_t ≥ t² / (4 S²)."
+)
 USUAL_TOL = 1e-6  # to which the method's rho is the mean rate of Theorem 4
 
 
@@ -123,13 +127,14 @@ class NsAdfs(Pairwise[NsAdfsState]):
         return a, total
 
 
-@base.register("ns-adfs", poisson=True, smooth=False)
+@base.register("ns-adfs", poisson=True, smooth=False, stratified=True)
 def prepare(problem: Problem, setting: base.MethodSetting) -> base.Method:
     chosen = parameters_of("ns-adfs", NonSmoothParameters, problem, setting)
     first = max(sys.float_info.min, problem.objective(np.zeros(problem.n_features)))
     needed = functools.partial(chosen.iterations_to, first=first)
     rho = math.log(1.0 / USUAL_TOL) / needed(USUAL_TOL)
+    theorem = STRATIFIED if setting.schedule == "stratified" else THEOREM
     return pairwise_method(
         NsAdfs(problem, chosen, setting.schedule), setting, rho,
-        shortest=max(2_000, problem.n_samples), theorem=THEOREM, needed=needed,
+        shortest=max(2_000, problem.n_samples), theorem=theorem, needed=needed,
     )  # fmt: skip

@@ -14,6 +14,7 @@ from adfs.problem.finite_sum import Problem
 from adfs.schedule.events import NO_TICKS, Events
 from adfs.schedule.poisson import PoissonSource
 from adfs.schedule.sampling_law import Drawer, SamplingLaw
+from adfs.schedule.stratified import StratifiedDrawer
 
 NUMBERS_PER_BLOCK = 1 << 25
 BLOCKS_PER_BEAT = 8
@@ -21,6 +22,8 @@ BLOCKS_PER_BEAT = 8
 
 class Pairwise(base.Algorithm[S]):
     """A lazy pairwise algorithm, or its continuized form with the schedule ``poisson``.
+
+    With ``stratified`` it is the same as with ``shared``: only other samples come up.
 
     Its nodes need not execute events in the order of the schedule: on several ranks a node goes on
     with its own events while another waits for a message. ``init`` takes duals beside a model.
@@ -97,7 +100,8 @@ def parameters_of(name: str, kind: Any, problem: Problem, setting: base.MethodSe
     """What the setting's rule chooses, or the parameters that were given in its place."""
     rule = setting.rule
     if isinstance(rule, str):
-        return kind.choose(problem, rule, setting.tau, setting.clock, setting.delays)
+        settings = setting.tau, setting.clock, setting.delays
+        return kind.choose(problem, rule, *settings, schedule=setting.schedule)
     if not isinstance(rule, kind):
         raise ParameterError(
             f"parameters={type(rule).__name__} is not for {name!r}; choose a rule such as tuned, "
@@ -115,6 +119,8 @@ def source_of(
     if setting.schedule == "poisson":
         nodes = None if network is None or network.is_whole else network.nodes
         return PoissonSource(law, setting.seed, nodes)
+    if setting.schedule == "stratified":
+        return StratifiedDrawer(law, setting.seed, network)
     return Drawer(law, setting.seed, network)
 
 

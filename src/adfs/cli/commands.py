@@ -47,7 +47,8 @@ the run
     ns-adfs where the loss is not smooth; best takes what `adfs plan` recommends
 {options.RULE}
   --schedule NAME: schedule = shared  shared: one sequence of events, which all nodes generate;
-    poisson: one clock per edge and node, and each node generates only its own events
+    poisson: one clock per edge and node, and each node generates only its own events; stratified:
+    as shared, with a node's samples in epochs, mostly faster but not proven
   --tol TOL: number = 1e-06  stop at this relative duality gap, gap / |F|
   --max-iter N: whole  most events, or units of time under --schedule poisson, which hold about one
     event each (default: well beyond what theory needs for --tol)
@@ -122,7 +123,8 @@ the runs
     ns-adfs where the loss is not smooth; best takes what `adfs plan` recommends
 {options.RULE}
   --schedule NAME: schedule = shared  shared: one sequence of events, which all nodes generate;
-    poisson: one clock per edge and node, and each node generates only its own events
+    poisson: one clock per edge and node, and each node generates only its own events; stratified:
+    as shared, with a node's samples in epochs, mostly faster but not proven
   --tol TOL: number = 1e-06  stop a run at this relative duality gap, gap / |F|
   --max-iter N: whole  most events of a run, or units of time under --schedule poisson, which hold
     about one event each (default: well beyond what theory needs for --tol)

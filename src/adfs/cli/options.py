@@ -99,7 +99,7 @@ CHOICES = {
     "loss": LOSSES, "partition": PARTITIONS, "cut": PARTITIONS[:2], "clock": CLOCKS,
     "rule": RULES, "law": LAWS, "scope": SCOPES, "axis": AXES, "weighting": ("balanced",),
     "shell": SHELLS, "engine": ("local", "mpi"), "mapping": ("contiguous", "graph"),
-    "schedule": ("shared", "poisson"),
+    "schedule": ("shared", "poisson", "stratified"),
 }  # fmt: skip
 SUGGESTIONS = {
     "graph": GRAPHS, "dataset": DATASETS, "algorithm": ("auto", "best", *ALGORITHMS),

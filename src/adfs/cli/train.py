@@ -255,6 +255,7 @@ def record(
         **{name: sum(getattr(each, name) for each in results) for name in TIMES},
         "resumed": result.resumed,
         "choice": None if result.choice is None else result.choice._asdict(),
+        "independent_from": result.independent_from,
         **{name: sum(each[name] or 0 for each in last) for name in COUNTS},
         "consensus_error": finite(max(float(each["consensus_error"] or 0.0) for each in last)),
         "C": finite(1.0 / loaded.problem.total_sigma),
@@ -370,6 +371,10 @@ def _summary(args: argparse.Namespace, facts: Record, gap_text: str) -> str:
     ]  # fmt: skip
     if facts.get("ranks"):
         lines.append(("ranks", ranks_line(facts["ranks"])))
+    if facts["independent_from"] is not None:
+        lines.append(("schedule", "samples drawn independently from event "
+                      f"{facts['independent_from']:,} on, because the gap did not fall as "
+                      "predicted"))  # fmt: skip
     if facts["resumed"] is not None:
         lines.append(("resumed", f"continued from position {facts['resumed']}"))
     paths = (args.out, args.coefficients, args.trace, args.report, args.timeline)

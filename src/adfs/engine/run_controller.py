@@ -1,6 +1,7 @@
 """The decisions of a run: when to evaluate, and when to stop."""
 
 import math
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -17,6 +18,8 @@ HALF_A_DECADE = 0.5 * math.log(10.0)
 MOST_GROWTH = 2.0
 FEWEST_IN_LIMIT = 40  # evaluations of a curve with a clock limit
 FLAT = 1e-300
+LONG_ENOUGH = 4.0  # factors e by theory, after which stratified draws are judged
+PATIENCE = 2.0  # times theory's events
 TO_DRAW = 10  # evaluations of a displayed curve, about
 
 
@@ -58,23 +61,23 @@ class ToTolerance(EvaluationPolicy):
     """As few evaluations as possible until ``tol``.
 
     As many events as the remaining factors e need at the slope between the last two evaluations,
-    which lies between once and twice theory's (docs/tuning.md); at least one and at most eight of
-    theory's factors e. No margin: one more evaluation now and then costs less than going too far
-    every time.
+    which lies between once and ``fastest`` times theory's (docs/tuning.md); at least one and at
+    most eight of theory's factors e. No margin: one more evaluation now and then costs less than
+    going too far every time.
 
     The memory is the iteration of the last evaluation, the factors e that were left, and the
     ``tol`` from which they were counted.
     """
 
-    def __init__(self, rho: float, tol: float, shortest: int) -> None:
+    def __init__(self, rho: float, tol: float, shortest: int, fastest: float = 2.0) -> None:
         super().__init__(max(shortest, math.ceil(1.0 / rho)), [0, math.inf, tol])
-        self.rho, self.tol = rho, tol
+        self.rho, self.tol, self.fastest = rho, tol, fastest
 
     def events(self, spent: Spent, error: float) -> int:
         left = math.log(error / self.tol)
         slope = (self.memory[1] - left) / max(1, spent.position - self.memory[0])
         self.memory = [spent.position, left, self.tol]
-        events = left / min(2.0 * self.rho, max(self.rho, slope))
+        events = left / min(self.fastest * self.rho, max(self.rho, slope))
         return max(self.least, math.ceil(min(8.0 / self.rho, events)))
 
     def restore(self, memory: list[float]) -> None:
@@ -164,8 +167,71 @@ def choose_policy(
     if evaluate_every not in (None, "curve"):
         return Every(int(evaluate_every)), display
     if method.sharp and not is_long:
-        return ToTolerance(method.rho, tol, method.shortest), display
+        return ToTolerance(method.rho, tol, method.shortest, method.fastest), display
     return Cautious(tol, method.shortest), display
+
+
+class DrawWatch:
+    """Lets a run with stratified draws go on with independent ones if these seem to fail.
+
+    Theory needs ``needed(error)`` events for an error, with independent draws. The draws seem to
+    fail if a stretch of some factors e by theory took more than `PATIENCE` times as many events as
+    theory needs for what was gained. The decision follows from evaluations alone, and holds from a
+    position that no process can have reached: it is the same on every engine.
+    """
+
+    def __init__(self, source: Any, needed: Callable[[float], float], rho: float) -> None:
+        self.source, self.needed, self.stretch = source, needed, LONG_ENOUGH / rho
+        self.since: tuple[int, float] | None = None  # where the stretch began, and its error
+
+    def look(self, position: int, error: float, least: int) -> None:
+        """Take an evaluation; no process goes further than ``least`` before it is complete."""
+        if self.is_independent or error <= 0.0:
+            return
+        if self.since is not None and position - self.since[0] < self.stretch:
+            return
+        if self.since is not None:
+            gained = self.needed(error) - self.needed(self.since[1])
+            if position - self.since[0] > PATIENCE * gained:
+                self.source.independent_from = position + least
+        self.since = position, error
+
+    @property
+    def is_independent(self) -> bool:
+        return self.independent_from is not None
+
+    @property
+    def independent_from(self) -> int | None:
+        """From which event on samples are drawn independently; None if they are not."""
+        found: int = self.source.independent_from
+        return None if found == sys.maxsize else found
+
+    @property
+    def sentence(self) -> str:
+        """What a report says about a run that fell back."""
+        if self.independent_from is None:
+            return ""
+        return (
+            f" From event {self.independent_from:,} on samples were drawn independently, because "
+            "the gap did not fall as predicted."
+        )
+
+    def state(self) -> dict[str, Any]:
+        return {"since": self.since, "independent_from": self.independent_from}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        position, error = state["since"]
+        self.since = int(position), float(error)
+        if state["independent_from"] is not None:
+            self.source.independent_from = int(state["independent_from"])
+
+
+def watch_draws(method: Method) -> DrawWatch | None:
+    """A watch where the method's draws can change; None otherwise."""
+    if not hasattr(method.source, "independent_from"):
+        return None
+    needed = method.needed or (lambda error: math.log(1.0 / error) / method.rho)
+    return DrawWatch(method.source, needed, method.rho)
 
 
 @dataclass
@@ -206,6 +272,7 @@ class RunController:
     budget: int = 0  # the iteration limit
     predicted: float = math.inf  # events that theory needs
     shown: Progress | None = None  # what the watcher saw last
+    draws: DrawWatch | None = None  # of a stratified schedule
 
     def decide(self, at: Spent, reading: Evaluation, interrupted: Callable[[], bool]) -> str | None:
         """Record an evaluation; the status with which to stop, or None after setting the next goal.
@@ -226,6 +293,8 @@ class RunController:
             status = None
         if status is None:
             if decides:
+                if self.draws is not None:
+                    self.draws.look(at.position, error, self.policy.least)
                 self.display.divide(at.position, self.policy.events(at, error))
             self._set_goal(at.position + self.display.next())
         return status
@@ -274,16 +343,19 @@ class RunController:
 
     def state(self) -> dict[str, Any]:
         """Plain values for a checkpoint; their names are a part of its format."""
+        draws = {} if self.draws is None else {"draws": self.draws.state()}
         return {
             "goal": self.wanted, "size": self.size, "budget": self.budget,
             "display": [self.display.left, self.display.rest],
             "policy": {"kind": type(self.policy).__name__, "memory": self.policy.memory},
-            "trace": self.trace.to_dict(),
+            "trace": self.trace.to_dict(), **draws,
         }  # fmt: skip
 
     def restore(self, state: dict[str, Any]) -> None:
         """Continue from the `state` of a run of the same identity."""
         self.size = float(state["size"])
+        if self.draws is not None:
+            self.draws.restore(state["draws"])
         if state["policy"]["kind"] == type(self.policy).__name__:  # another one starts anew
             self.policy.restore(state["policy"]["memory"])
         self.trace = Trace.from_dict(state["trace"])

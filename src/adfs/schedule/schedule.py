@@ -15,6 +15,7 @@ from adfs.schedule.clock import Clock
 from adfs.schedule.delays import Delays
 from adfs.schedule.events import Events
 from adfs.schedule.sampling_law import Drawer, SamplingLaw
+from adfs.schedule.stratified import StratifiedDrawer
 from adfs.storage import write_whole
 
 BLOCK = 1 << 14
@@ -45,9 +46,14 @@ class Schedule:
         self._source = source
 
     @classmethod
-    def sample(cls, parameters: SamplingLaw, n_events: int, seed: int = 0) -> "Schedule":
-        """Schedule of ``n_events`` drawn with the probabilities of ``parameters``."""
-        drawer = Drawer(parameters, seed)
+    def sample(
+        cls, parameters: SamplingLaw, n_events: int, seed: int = 0, stratified: bool = False
+    ) -> "Schedule":
+        """Schedule of ``n_events`` drawn with the probabilities of ``parameters``.
+
+        With ``stratified``, the samples of a node come in epochs (docs/algorithms/stratified.md).
+        """
+        drawer = (StratifiedDrawer if stratified else Drawer)(parameters, seed)
         return cls(parameters.edges, len(parameters.p_node), int(n_events), drawer)
 
     @classmethod

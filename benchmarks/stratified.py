@@ -1,0 +1,165 @@
+"""Idealized time to a relative gap: stratified against independent draws of the samples.
+
+Every setting (data, loss, sigma, graph, tol) is run with several seeds under both schedules. With
+``--parameters same`` both take what `tuned` chooses for independent draws; with ``own`` each takes
+its own. A ratio above 1 is time that stratified draws save. Runs do not stop before ``tol`` unless
+they diverge or take eight times as many events as theory allows for.
+"""
+
+import argparse
+import itertools
+import math
+import time
+
+import numpy as np
+from common import print_head, print_row, provenance, write_record
+
+import adfs
+
+DATA = ("a9a", "covtype", "reuters-money-fx", "higgs")
+LOSSES = ("logistic", "squared", "squared_hinge", "smoothed_hinge", "huber")
+SIGMAS = (1.0, 0.01)
+NODES = {1: 2_000, 4: 500, 16: 200, 64: 100}  # and the samples of each
+FAMILIES = ("grid", "ring", "star", "complete", "hypercube")
+FEW = ("alone:1", "grid:4x4", "star:16", "complete:64")
+DEEP = ("alone:1", "grid:4x4", "complete:16")
+SCHEDULES = ("shared", "stratified")
+
+
+def graph_names():
+    """One node alone, and every family of graphs in every size."""
+    yield "alone:1"
+    for family, n in itertools.product(FAMILIES, list(NODES)[1:]):
+        side, power = math.isqrt(n), n.bit_length() - 1
+        size = {"grid": f"{side}x{side}", "hypercube": str(power)}.get(family, str(n))
+        yield f"{family}:{size}"
+
+
+def settings(quick):
+    """Tuples (data, loss, sigma, graph, tol)."""
+    if quick:
+        yield from itertools.product(DATA[:2], ["logistic"], SIGMAS, DEEP[:2], [1e-6])
+        return
+    yield from itertools.product(DATA, ["logistic"], SIGMAS, DEEP, [1e-12])
+    yield from itertools.product(DATA, ["logistic"], SIGMAS, graph_names(), [1e-6])
+    yield from itertools.product(DATA, LOSSES[1:], SIGMAS, FEW, [1e-6])
+
+
+def make_problem(loaded, loss, sigma, graph):
+    """Rows drawn without repetition, as many per node as `NODES` says."""
+    X, y = loaded
+    topology = None if graph == "alone:1" else adfs.Topology.parse(graph)
+    n = 1 if topology is None else topology.n_nodes
+    rows = np.random.default_rng(5).permutation(X.shape[0])[: n * NODES[n]]
+    return adfs.Problem(adfs.partition(X[rows], y[rows], n), loss, sigma, topology=topology)
+
+
+def choose(problem, schedule, own):
+    if own and schedule != "shared":
+        return adfs.Parameters.choose(problem, schedule=schedule)
+    return adfs.Parameters.choose(problem)
+
+
+def time_to(result, tol):
+    """Idealized time at which the relative gap passed ``tol``, interpolated in its logarithm."""
+    if result.status != "converged":
+        return math.inf
+    gap, clock = errors(result), np.array(result.trace["idealized_time"])
+    if len(gap) < 2:
+        return float(clock[-1])
+    before, after = np.log(gap[-2:])
+    share = (np.log(tol) - before) / (after - before)
+    return float(clock[-2] + share * (clock[-1] - clock[-2]))
+
+
+def errors(result):
+    trace = result.trace
+    return np.array(trace["duality_gap"]) / np.abs(trace["objective"])
+
+
+def measure(problem, parameters, schedule, tol, seeds):
+    """The runs of all seeds: the time of each, its status and its curve."""
+    runs = []
+    for seed in range(seeds):
+        result = adfs.solve(
+            problem, "adfs", tol, parameters=parameters, seed=seed, schedule=schedule,
+            progress=False, evaluate_every=problem.n_samples,
+        )  # fmt: skip
+        runs.append({
+            "time": time_to(result, tol), "status": result.status, "rho": result.rho,
+            "positions": list(result.trace["iteration"]), "errors": errors(result).tolist(),
+            "independent_from": getattr(result, "independent_from", None),
+        })  # fmt: skip
+    return runs
+
+
+def main(quick=False, seeds=3, own=False, path=None):
+    """Print a row per setting and the summary; returns the rows."""
+    print_head("data", "loss", "sigma", "graph", "tol", "shared", "stratified", "ratios", "notes")
+    loaded, rows, started = {}, [], time.process_time()
+    for data, loss, sigma, graph, tol in settings(quick):
+        loaded.setdefault(data, adfs.datasets.load(data))
+        problem = make_problem(loaded[data], loss, sigma, graph)
+        runs = {
+            name: measure(problem, choose(problem, name, own), name, tol, seeds)
+            for name in SCHEDULES
+        }
+        rows.append(row_of((data, loss, sigma, graph, tol), runs))
+    print_summary(rows)
+    print(f"\n{time.process_time() - started:.0f} s of CPU")
+    if path is not None:
+        write_record(path, {"provenance": provenance(), "rows": rows})
+    return rows
+
+
+def row_of(setting, runs):
+    """One setting's ratios, one per seed, and what did not converge or went on independently."""
+    times = {name: np.array([run["time"] for run in runs[name]]) for name in SCHEDULES}
+    ratios = np.sort(times["shared"] / times["stratified"])
+    back = sum(run["independent_from"] is not None for run in runs["stratified"])
+    failed = [f"{name}: {run['status']}" for name in SCHEDULES for run in runs[name]
+              if run["status"] != "converged"]  # fmt: skip
+    notes = ", ".join(failed + ([f"{back} fell back"] if back else []))
+    data, loss, sigma, graph, tol = setting
+    medians = [f"{np.median(times[name]):.0f}" for name in SCHEDULES]
+    print_row(data, loss, f"{sigma:g}", graph, f"{tol:g}", *medians,
+              " ".join(f"{ratio:.2f}" for ratio in ratios), notes)  # fmt: skip
+    return {"setting": setting, "ratios": ratios.tolist(), "notes": notes, "runs": runs,
+            "median": float(np.median(times["shared"]) / np.median(times["stratified"]))}  # fmt: skip
+
+
+def print_summary(rows):
+    """Worst, median and best ratio of medians over seeds, by what the settings have in common."""
+    print()
+    print_head("settings", "how many", "worst run", "worst", "median", "best", "below 1")
+    for label, chosen in groups(rows):
+        medians = np.array([row["median"] for row in chosen])
+        worst = min(row["ratios"][0] for row in chosen)
+        numbers = [worst, medians.min(), np.median(medians), medians.max()]
+        print_row(label, str(len(chosen)), *(f"{x:.2f}" for x in numbers),
+                  str(int(np.sum(medians < 1.0))))  # fmt: skip
+    worst = sorted(rows, key=lambda row: row["median"])[:5]
+    print("\nworst:", "; ".join(f"{row['setting']} {row['median']:.3f}" for row in worst))
+    print("notes:", "; ".join(f"{row['setting']} {row['notes']}" for row in rows if row["notes"]))
+
+
+def groups(rows):
+    yield "all", rows
+    for place, values in (
+        (0, DATA), (1, LOSSES), (2, SIGMAS), (4, (1e-12,)), (3, ("alone", *FAMILIES)),
+    ):  # fmt: skip
+        for value in values:
+            found = [row for row in rows if row["setting"][place] == value
+                     or str(row["setting"][place]).split(":")[0] == value]  # fmt: skip
+            if found:
+                yield str(value), found
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--parameters", choices=("same", "own"), default="same")
+    parser.add_argument("--out", help="write all runs to this JSON file")
+    options = parser.parse_args()
+    main(options.quick, options.seeds, options.parameters == "own", options.out)
