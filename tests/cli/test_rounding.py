@@ -6,7 +6,7 @@ import pytest
 
 from adfs.cli import train
 
-ALGORITHMS = ["adfs", "dsba", "esdacd", "katyusha", "lbfgs", "msda", "newton"]
+ALGORITHMS = ["adfs", "dsba", "esdacd", "katyusha", "lbfgs", "msda", "newton", "tron"]
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)

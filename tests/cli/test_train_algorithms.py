@@ -57,7 +57,7 @@ def minimum(X, y, sigma):
 def test_the_names_of_the_contract_can_be_trained_with():
     assert set(NAMES) >= {
         "adfs", "point-saga", "msda", "ssda", "esdacd", "dsba", "katyusha", "l-katyusha",
-        "newton", "lbfgs",
+        "newton", "lbfgs", "tron",
     }  # fmt: skip
 
 

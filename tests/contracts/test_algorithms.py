@@ -19,7 +19,7 @@ NAMES = adfs.algorithms()
 GRAPHS = ("single", "path:2", "grid:2x2", "star:5")
 LONG, SHORT = 400, 100
 NON_SMOOTH = {"ns-adfs"}
-WITHOUT_A_THEOREM = {"newton", "lbfgs", "ns-adfs"}  # about the rate per iteration
+WITHOUT_A_THEOREM = {"newton", "lbfgs", "ns-adfs", "tron"}  # about the rate per iteration
 
 
 def loss_for(name):

@@ -10,7 +10,7 @@ from adfs.kernels.node_sums import SUM
 from adfs.network import Callback, Network
 from support.problems import make_case
 
-IN_ROUNDS = ("msda", "ssda", "dsba", "katyusha", "l-katyusha", "newton", "lbfgs")
+IN_ROUNDS = ("msda", "ssda", "dsba", "katyusha", "l-katyusha", "newton", "lbfgs", "tron")
 EVENTS = 6  # Newton takes every step so far
 
 

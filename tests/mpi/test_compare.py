@@ -55,6 +55,7 @@ def test_without_names_all_that_run_on_ranks_take_part(mpiexec):
     rows, notes = words[: words.index("ns-adfs")], words[words.index("ns-adfs") :]
     assert rows == [
         "adfs", "dsba", "esdacd", "katyusha", "l-katyusha", "lbfgs", "msda", "newton", "ssda",
+        "tron",
     ]  # fmt: skip
     assert notes == ["ns-adfs", "point-saga"]
     assert sum(line.endswith(", fastest") for line in lines) == 1

@@ -1,6 +1,7 @@
-"""Newton's method and L-BFGS, dense and literal: every matrix is written out and inverted.
+"""Newton's method, L-BFGS and TRON, dense and literal: every matrix is written out.
 
-Shards are a list of (X_i, y_i, w_i); one iteration is one evaluation of F and its derivatives.
+Shards are a list of (X_i, y_i, w_i); one iteration is one evaluation of F and its derivatives, or,
+for TRON, one product with the Hessian.
 """
 
 import numpy as np
@@ -108,3 +109,73 @@ def lbfgs(shards, sigma, loss, start, n_evaluations, memory, smoothness):
         trial = theta + size * direction
         taken.append(theta)
     return np.array(taken)
+
+
+def krylov_minimiser(matrix, gradient, dimension):
+    """The minimiser of g.s + s.H s / 2 over span(g, H g, ..., H^(dimension - 1) g)."""
+    basis = np.zeros((len(gradient), 0))
+    vector = gradient
+    for _ in range(dimension):
+        for _ in range(2):  # Gram and Schmidt, twice for the digits
+            vector = vector - basis @ (basis.T @ vector)
+        vector = vector / np.linalg.norm(vector)
+        basis = np.column_stack([basis, vector])
+        vector = matrix @ vector
+    return -basis @ np.linalg.solve(basis.T @ matrix @ basis, basis.T @ gradient)
+
+
+def steps_of_the_region(matrix, gradient, radius, accuracy):
+    """The steps after one, two, ... products (Steihaug); one at the radius is the last."""
+    steps = [np.zeros(len(gradient))]
+    for dimension in range(1, len(gradient) + 1):
+        inside, beyond = steps[-1], krylov_minimiser(matrix, gradient, dimension)
+        if np.linalg.norm(beyond) > radius:
+            move = beyond - inside
+            roots = np.roots([move @ move, 2 * inside @ move, inside @ inside - radius**2])
+            return [*steps[1:], inside + max(roots.real) * move]
+        steps.append(beyond)
+        if np.linalg.norm(gradient + matrix @ beyond) <= accuracy:
+            break
+    return steps[1:]
+
+
+def tron(shards, sigma, loss, start, n_passes):
+    """Points taken after each pass, and trial points: two (K, d) arrays.
+
+    The model is solved to 0.3 |g|, or 0.9 |g| (|g| / |previous g|)^1.618 if that is less. A failed
+    step is cut as in L-BFGS, and its length is the radius; a full one makes the radius at least
+    four times its length.
+    """
+    theta = trial = np.array(start, dtype=float)
+    at_zero = augmented.objective(shards, sigma, loss, 0.0 * theta)
+    value = gradient = step = previous = None
+    radius, size, taken, trials = np.inf, 1.0, [], []
+    while len(taken) < n_passes:
+        new_value = augmented.objective(shards, sigma, loss, trial)
+        new_gradient = augmented.gradient(shards, sigma, loss, trial)
+        if step is not None:
+            slope, new_slope = gradient @ step, new_gradient @ step
+        if step is not None and not falls_enough(
+            value, size * slope, new_value, size * new_slope, at_zero
+        ):
+            size *= np.clip(-slope / (new_slope - slope), 0.1, 0.5)
+            trial = theta + size * step
+            taken.append(theta)
+            trials.append(trial)
+            continue
+        if step is not None:
+            length, previous = size * np.linalg.norm(step), np.linalg.norm(gradient)
+            radius = max(radius, 4 * length) if size == 1.0 else length
+        theta, value, gradient, size = trial, new_value, new_gradient, 1.0
+        taken.append(theta)
+        trials.append(theta)
+        fell = 1.0 if previous is None else min(1.0, np.linalg.norm(gradient) / previous)
+        accuracy = min(0.3, 0.9 * fell ** ((1 + 5**0.5) / 2)) * np.linalg.norm(gradient)
+        matrix = hessian(shards, sigma, loss, theta)
+        steps = steps_of_the_region(matrix, gradient, radius, accuracy)
+        step = steps[-1]
+        for each in steps:
+            trial = theta + each
+            taken.append(theta)
+            trials.append(trial)
+    return np.array(taken[:n_passes]), np.array(trials[:n_passes])

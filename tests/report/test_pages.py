@@ -14,7 +14,7 @@ from adfs.study.report.convergence_chart import ROWS
 from support.reports import EVIL, Page, make_problem, with_last_row
 
 SMOOTH = ["adfs", "dsba", "esdacd", "katyusha", "l-katyusha", "lbfgs", "msda", "newton",
-          "point-saga", "ssda"]  # fmt: skip
+          "point-saga", "ssda", "tron"]  # fmt: skip
 PARTS = ["convergence", "model", "theory", "problem", "parameters", "schedule", "making"]
 
 
@@ -35,7 +35,7 @@ def test_every_algorithm_has_a_page(algorithm):
     assert page.words("pre", aria_label="The command") == "adfs train d.svm"
     assert page.data["chart"]["runs"][0]["columns"]["iteration"] == result.trace["iteration"]
     proven = [run for run in page.data["chart"]["runs"] if run["theory"]]
-    assert len(proven) == (algorithm not in ("ns-adfs", "newton", "lbfgs"))
+    assert len(proven) == (algorithm not in ("ns-adfs", "newton", "lbfgs", "tron"))
 
 
 @pytest.mark.parametrize(

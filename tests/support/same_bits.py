@@ -13,7 +13,7 @@ from support.pairs import pairwise
 from support.ranks import GRAPHS, Case, all_cases, make_shards_of, shard_of
 
 CASES = all_cases(GRAPHS)
-METHODS = ("msda", "ssda", "esdacd", "dsba", "katyusha", "l-katyusha", "newton", "lbfgs")
+METHODS = ("msda", "ssda", "esdacd", "dsba", "katyusha", "l-katyusha", "newton", "lbfgs", "tron")
 ROUNDS = [
     Case(loss, layout, "shared", n_nodes, algorithm=name)
     for name in METHODS
@@ -99,7 +99,7 @@ def limits(case):
         return Stopping(1e-300, 200), 50
     kind = case.seed // 2 % 3
     if case.algorithm != "auto":
-        short = case.algorithm in ("newton", "lbfgs")
+        short = case.algorithm in ("newton", "lbfgs", "tron")
         return (
             (Stopping(1e-300, 9 if short else 150), 4 if short else 40) if kind == 0
             else (Stopping(1e-9, 5_000), None)

@@ -1,9 +1,10 @@
-"""Newton's method and L-BFGS over an all-reduce: the oracles, their theorems, what they charge."""
+"""Newton's method, L-BFGS and TRON over an all-reduce: the oracles, their theorems, what they charge."""
 
 import copy
 import dataclasses
 import itertools
 import lzma
+import math
 
 import networkx as nx
 import numpy as np
@@ -11,16 +12,18 @@ import pytest
 from scipy.optimize import minimize
 
 import adfs
-from adfs.algorithms import descent, lbfgs, newton
+from adfs.algorithms import descent, lbfgs, newton, tron
 from adfs.algorithms.base import Counts, MethodSetting
 from adfs.data.libsvm import read_libsvm
 from adfs.errors import ParameterError
 from adfs.schedule.delays import Delays
+from adfs.schedule.rounds import Rounds
 from oracles import all_reduce, augmented, second_order
 from oracles.losses import SMOOTH
 from support.problems import REGRESSION, gaussian_problem, make_case, make_shards, stored_as
 
-METHODS = {"newton": newton.prepare, "lbfgs": lbfgs.prepare}
+METHODS = {"newton": newton.prepare, "lbfgs": lbfgs.prepare, "tron": tron.prepare}
+PASSES = {"newton": 1, "lbfgs": 1, "tron": 6}  # in one step: an evaluation, and at most d products
 GRAPHS = ("grid:3x3", "complete:9", "ring:9")
 D = 5
 
@@ -82,6 +85,82 @@ def test_lbfgs_is_the_explicit_inverse_bfgs_matrix_along_the_run(loss, kind):
     np.testing.assert_allclose(path, literal, rtol=1e-10, atol=1e-10)
 
 
+@pytest.mark.parametrize("kind", ["dense", "csr"])
+@pytest.mark.parametrize("loss", SMOOTH)
+def test_tron_minimises_over_krylov_spaces_in_the_region_all_along(loss, kind):
+    case = hard_case(loss)
+    method = METHODS["tron"](stored_as(case, kind), MethodSetting())
+    taken, trials = second_order.tron(case.shards, case.problem.sigma, loss, np.zeros(D), 80)
+    state = method.algorithm.init()
+    bounded = []
+    for t in range(80):
+        state = method.algorithm.step(state, method.source.draw(t, t + 1))
+        np.testing.assert_allclose(state.theta, taken[t], rtol=1e-10, atol=1e-10)
+        np.testing.assert_allclose(state.trial, trials[t], rtol=1e-10, atol=1e-10)
+        bounded.append(state.bounded)
+    if loss == "huber":  # steps that were shortened, or ended at the radius, were compared
+        assert any(bounded)
+        assert math.isfinite(state.radius)
+
+
+def products(method, n_events):
+    """How many products each solve took, and the points between the solves."""
+    state = method.algorithm.init()
+    found, thetas = [], []
+    for t in range(n_events):
+        state = method.algorithm.step(state, method.source.draw(t, t + 1))
+        if not state.solving and state.n_products:
+            found.append(state.n_products)
+        if state.solving and not state.n_products:
+            thetas.append(state.theta)
+    return found, thetas
+
+
+@pytest.mark.parametrize("kind", ["dense", "csr"])
+def test_a_quadratic_is_solved_within_d_products(kind, monkeypatch):
+    """Conjugate gradients end after as many products as H has eigenvalues (Hestenes, Stiefel)."""
+    monkeypatch.setattr(tron, "LOOSEST", 1e-13)  # one solve to the end
+    problem = stored_as(make_case("grid:3x3", "squared", n_features=D, sizes=[8] * 9), kind)
+    method = METHODS["tron"](problem, MethodSetting())
+    path, state = points(method, 1 + D + 1)
+    assert state.n_products == 0  # a full step was taken, and the next solve begins
+    np.testing.assert_allclose(path[-1], problem.optimum().theta, rtol=1e-10, atol=1e-12)
+
+
+def test_two_clusters_of_eigenvalues_need_two_products(monkeypatch):
+    monkeypatch.setattr(tron, "LOOSEST", 1e-12)
+    rows = np.diag([1.0, 1.0, 1.0, 3.0, 3.0, 3.0])  # H = I + sigma or 9 I + sigma
+    problem = adfs.Problem([(rows, np.arange(1.0, 7.0))], "squared", sigma=0.5)
+    method = METHODS["tron"](problem, MethodSetting())
+    path, _ = points(method, 4)
+    np.testing.assert_allclose(path[-1], problem.optimum().theta, rtol=1e-10)
+
+
+def test_tron_converges_faster_than_linearly():
+    """|g+| <= 0.9 |g| (|g| / |g-|)^1.618 + what the Hessian turns: the falls themselves fall."""
+    case = make_case("grid:3x3", "logistic", sizes=[8] * 9)
+    _, thetas = products(METHODS["tron"](case.problem, MethodSetting()), 60)
+    sizes = np.array([np.linalg.norm(case.problem.gradient(theta)) for theta in thetas])
+    sizes = sizes[sizes > 1e-11 * sizes[0]]
+    falls = sizes[1:] / sizes[:-1]
+    assert len(falls) >= 3
+    orders = np.log(falls[1:]) / np.log(falls[:-1])
+    assert orders.min() >= 1.5  # (1 + sqrt 5) / 2, but for the factor 0.9 and the turn
+
+
+def test_the_product_is_that_of_the_literal_hessian():
+    case = hard_case("logistic")
+    algorithm = METHODS["tron"](case.problem, MethodSetting()).algorithm
+    rng = np.random.default_rng(0)
+    state = algorithm.init(rng.standard_normal(D))
+    state = algorithm.step(state, Rounds([0]).draw(0, 1))
+    state.search = rng.standard_normal(D)
+    expected = second_order.hessian(case.shards, case.problem.sigma, "logistic", state.theta)
+    product, bend = algorithm._product(state)
+    np.testing.assert_allclose(product, expected @ state.search, rtol=1e-12)
+    assert bend == pytest.approx(state.search @ expected @ state.search, rel=1e-12)
+
+
 def curvature_matrix(shard, loss):
     """``l''max sum_j w x x^T`` of a shard."""
     features, _, weights = shard
@@ -116,14 +195,15 @@ def test_it_reaches_the_certified_optimum_from_zero_and_stays_there(name, loss, 
     problem = hard_case(loss, graph).problem
     method = METHODS[name](problem, MethodSetting())
     best = problem.optimum()
-    path, _ = points(method, 100)
+    path, _ = points(method, 100 * PASSES[name])
     values = np.array([problem.objective(theta) for theta in path])
+    late = 80 * PASSES[name]
     scale = max(1.0, abs(best.objective))
     assert np.diff(values).max() <= 2e-12 * scale  # F never rises, but for rounding
-    assert (values[80:] - best.objective).max() <= 1e-12 * scale
+    assert (values[late:] - best.objective).max() <= 1e-12 * scale
     assert certified_gap(problem, path[-1]) <= 1e-12 * scale
     accuracy = np.sqrt(2 * best.duality_gap / problem.total_sigma)  # of the optimum itself
-    assert np.abs(path[80:] - best.theta).max() <= 1e-8 * np.abs(best.theta).max() + 2 * accuracy
+    assert np.abs(path[late:] - best.theta).max() <= 1e-8 * np.abs(best.theta).max() + 2 * accuracy
 
 
 def certified_gap(problem, theta):
@@ -136,7 +216,7 @@ def certified_gap(problem, theta):
 def test_one_node_alone_needs_no_messages_and_reaches_the_optimum(name, loss):
     case = make_case("single", loss, sizes=[30])
     method = METHODS[name](case.problem, MethodSetting())
-    path, _ = points(method, 40)
+    path, _ = points(method, 40 * PASSES[name])
     np.testing.assert_allclose(path[-1], case.problem.optimum().theta, atol=1e-8)
     counts = method.algorithm.counts(method.source.draw(0, 40))
     assert counts == Counts(n_grad=40 * 30)
@@ -274,9 +354,10 @@ def test_newton_charges_gradient_and_hessian_then_a_pipelined_sum():
     assert f"{h:.6g}" in str(method.parameters)
 
 
-def test_lbfgs_charges_a_gradient_then_the_diameter():
+@pytest.mark.parametrize("name", ["lbfgs", "tron"])
+def test_a_pass_is_charged_as_a_gradient_then_the_diameter(name):
     case = make_case("path:3", "logistic", n_features=4, sizes=[3, 9, 5])
-    method = METHODS["lbfgs"](case.problem, MethodSetting(delays=Delays(tau=5.0)))
+    method = METHODS[name](case.problem, MethodSetting(delays=Delays(tau=5.0)))
     method.clock.advance(method.source.draw(0, 7))
     assert method.clock.time == pytest.approx(7 * (9 + 5.0 * 2))
     expected = Counts(n_grad=7 * 17, n_comm=7 * 2 * 2 * 2, bytes=7 * 2 * 2 * 8 * 5)
@@ -424,7 +505,7 @@ def test_lbfgs_needs_hardly_more_evaluations_than_scipys_on_real_rows(file, data
     assert evaluations_of_ours(problem, 1e-8) <= 1.3 * evaluations_of_scipy(problem, 1e-8)
 
 
-@pytest.mark.parametrize("name", ["newton", "lbfgs"])
+@pytest.mark.parametrize("name", METHODS)
 def test_a_state_from_a_checkpoint_has_every_field_of_the_one_saved(name):
     """A run whose next step is rejected needs them all, also the direction."""
     X, y = adfs.generators.two_gaussians(60, 4, seed=1)

@@ -15,7 +15,7 @@ from support.problems import make_data
 SMOOTH = [name for name in adfs.algorithms() if name != "ns-adfs"]
 PAIRS = [(name, "logistic") for name in SMOOTH] + [
     (name, loss)
-    for name in ("adfs", "newton", "lbfgs")
+    for name in ("adfs", "newton", "lbfgs", "tron")
     for loss in ("squared", "squared_hinge", "smoothed_hinge", "huber")
 ]
 FACTORS = [1e-9, 1e-6, 1e6]

@@ -11,7 +11,7 @@ import types
 # For those who need only the words: completion of a shell reads them without NumPy and Numba.
 NAMES = (
     "adfs", "dsba", "esdacd", "katyusha", "l-katyusha", "lbfgs", "msda", "newton", "ns-adfs",
-    "point-saga", "ssda",
+    "point-saga", "ssda", "tron",
 )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""What Newton's method and L-BFGS share: one evaluation per event, and the test of a trial point.
+"""What Newton's method, L-BFGS and TRON share: one evaluation per event, and the test of a trial point.
 
 Every node computes the losses and derivatives of its samples at the trial point, an all-reduce adds
 them, and every node, holding the same numbers, does the same next. The test needs one value and one
@@ -84,13 +84,13 @@ class DescentState:
 
 
 D = TypeVar("D", bound=DescentState)
-VECTORS = ("trial", "theta", "gradient", "direction")
 
 
 class Descent(RoundAlgorithm[D]):
     """A descent method on the sum of all nodes; ``n_numbers`` are summed in one evaluation."""
 
     new_state: type[D]
+    vectors: ClassVar[tuple[str, ...]] = ("trial", "theta", "gradient", "direction")
     numbers: ClassVar[tuple[str, ...]]  # of the state, in a checkpoint beside the vectors
 
     def __init__(self, problem: Problem, parameters: Any, n_numbers: int) -> None:
@@ -124,12 +124,12 @@ class Descent(RoundAlgorithm[D]):
         return np.tile(state.theta, (len(self.problem.nodes), 1))
 
     def arrays(self, state: D) -> Arrays:
-        vectors = {name: getattr(state, name) for name in VECTORS}
+        vectors = {name: getattr(state, name) for name in self.vectors}
         numbers = np.array([float(getattr(state, name)) for name in self.numbers])
         return Arrays({}, {}, {**vectors, "numbers": numbers})
 
     def restore(self, state: D, shared: Named) -> None:
-        for name in VECTORS:
+        for name in self.vectors:
             setattr(state, name, shared[name])
         for name, number in zip(self.numbers, shared["numbers"].tolist(), strict=True):
             setattr(state, name, number)

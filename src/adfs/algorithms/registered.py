@@ -1,3 +1,5 @@
 """Importing this module registers every algorithm."""
 
-from adfs.algorithms import adfs, dsba, esdacd, katyusha, lbfgs, msda, newton, ns_adfs, point_saga  # noqa: F401
+from adfs.algorithms import (  # noqa: F401
+    adfs, dsba, esdacd, katyusha, lbfgs, msda, newton, ns_adfs, point_saga, tron,
+)  # fmt: skip

@@ -58,6 +58,41 @@ def objective_gradients(code, rows, labels, weights, offsets, theta, links, stac
 
 
 @njit(cache=True, _nrt=False, nogil=True)
+def curved_gradients(code, rows, labels, weights, offsets, theta, bends, links, stack):
+    """The same, and ``w l''`` of every row here into ``bends``."""
+    depth, d = 0, stack.shape[1] - 1
+    for node in range(offsets.size - 1):
+        open_row(stack, depth)
+        total = 0.0
+        for row in range(offsets[node], offsets[node + 1]):
+            score = dot(rows, row, theta)
+            weight, label = weights[row], labels[row]
+            total += weight * value(code, score, label)
+            bends[row] = weight * curvature(code, score, label)
+            axpy(rows, row, weight * derivative(code, score, label), stack[depth])
+        stack[depth, d] = total
+        depth = close_row(stack, depth, links.merges[node])
+    finish_sum(links, stack, depth)
+
+
+@njit(cache=True, _nrt=False, nogil=True)
+def hessian_products(rows, bends, offsets, p, links, stack):
+    """``sum bends (x . p) x`` of all nodes, then ``sum bends (x . p)^2``, likewise."""
+    depth, d = 0, stack.shape[1] - 1
+    for node in range(offsets.size - 1):
+        open_row(stack, depth)
+        total = 0.0
+        for row in range(offsets[node], offsets[node + 1]):
+            score = dot(rows, row, p)
+            scaled = bends[row] * score
+            total += scaled * score
+            axpy(rows, row, scaled, stack[depth])
+        stack[depth, d] = total
+        depth = close_row(stack, depth, links.merges[node])
+    finish_sum(links, stack, depth)
+
+
+@njit(cache=True, _nrt=False, nogil=True)
 def dual_sum(code, rows, labels, weights, first, last, theta, scores, duals, total):
     """``scores = x . theta``, ``duals = w l'`` of these rows; adds ``sum c x`` into ``total``."""
     for row in range(first, last):

@@ -61,6 +61,7 @@ STYLES = {
     "l-katyusha": LineStyle("L-Katyusha", SKY, DASHED, "X"),
     "newton": LineStyle("Newton", INK, SOLID, "*"),
     "lbfgs": LineStyle("L-BFGS", INK, DASHED, "p"),
+    "tron": LineStyle("TRON", INK, (1.0, 1.0), "d"),
 }
 # Dashes of further rules of a method that is drawn already.
 VARIANTS = ((1.0, 1.0), (4.0, 1.0, 1.0, 1.0), (6.0, 3.0))
