@@ -13,6 +13,7 @@ the radius becomes its length. Why not a new solve in the smaller region, as in 
 Keerthi, 2008), which gave the name: docs/algorithms/tron.md.
 """
 
+import functools
 import math
 from dataclasses import dataclass, field
 
@@ -21,6 +22,7 @@ import numpy as np
 from adfs.algorithms import base
 from adfs.algorithms.base import Matrix, Vector
 from adfs.algorithms.descent import Descent, DescentState, shortened
+from adfs.algorithms.lbfgs import usual_evaluations
 from adfs.kernels import certificate
 from adfs.problem.finite_sum import Problem
 from adfs.problem.optimum import curvatures
@@ -228,10 +230,11 @@ def to_the_boundary(inside: Vector, direction: Vector, radius: float) -> float:
 def prepare(problem: Problem, setting: base.MethodSetting) -> base.Method:
     """The method with its clock: a pass is m_i gradients, then an all-reduce of a vector."""
     smoothness = problem.total_sigma + float(problem.conditioning.batch_smoothness().sum())
-    rounds = problem.topology.diameter
+    rounds, d = problem.topology.diameter, problem.n_features
     chosen = TronParameters(smoothness, problem.total_sigma, rounds)
     algorithm = Tron(problem, chosen)
     cost = Cost(problem.sizes.astype(np.float64), rounds)
     return base.method_in_rounds(
-        algorithm, setting, [cost], block=BLOCK, shortest=1, work=problem.n_samples
+        algorithm, setting, [cost], block=BLOCK, shortest=1, work=problem.n_samples,
+        typical=functools.partial(usual_evaluations, smoothness / problem.total_sigma, d),
     )  # fmt: skip

@@ -103,7 +103,7 @@ class Sizes(NamedTuple):
         many = usual_evaluations(self.kappa_b, self.n_features, tol)
         few = usual_steps(self.kappa_b, tol)
         rounds, rows = self.diameter + self.n_features + 3, (self.n_features + 3.0) / 2.0
-        found["lbfgs"] = Parts(self.m, self.diameter * self.tau, 1.0).times(many)
+        found["lbfgs"] = found["tron"] = Parts(self.m, self.diameter * self.tau, 1.0).times(many)
         found["newton"] = Parts(self.m * (1.0 + self.hessian), rounds * self.tau, rows).times(few)
         return found if self.n > 1 else _without_network(found)
 

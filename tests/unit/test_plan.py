@@ -1,0 +1,181 @@
+"""Plans: predictions beside runs, pilots, sizes, and what `best` does when a prediction fails."""
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+
+import adfs
+from adfs.algorithms.base import MethodSetting
+from adfs.engine.interrupts import Interrupts
+from adfs.engine.stopping import Stopping
+from adfs.graphs.closed_forms import family_facts
+from adfs.plan import best, pilot, planning
+from adfs.plan.planning import plan_sizes
+from adfs.plan.prediction import expected_iterations, predict, predict_all
+from adfs.plan.sizes import Sizes
+from adfs.run import RunOptions
+from support.problems import make_problem
+
+SETTING = MethodSetting(delays=adfs.Delays(tau=5.0))
+
+
+def higgs_like(n_nodes=4, m=100, sigma=0.5, loss="logistic"):
+    X, y = adfs.generators.higgs_like(n_nodes * m, seed=1)
+    return adfs.Problem(adfs.partition(X, y, n_nodes), loss, sigma)
+
+
+@pytest.mark.parametrize("n_nodes", [4, 16])
+@pytest.mark.parametrize(
+    ("name", "factor"),
+    [("adfs", 1.1), ("katyusha", 2), ("l-katyusha", 2), ("msda", 2), ("ssda", 2), ("newton", 2),
+     ("lbfgs", 2), ("tron", 2)],
+)  # fmt: skip
+def test_predicted_idealized_time_is_near_that_of_a_run(name, factor, n_nodes):
+    problem = higgs_like(n_nodes, sigma=1.0)
+    measured = adfs.solve(problem, name, tol=1e-6).idealized_time
+    predicted = predict(problem, name, SETTING, 1e-6).idealized_time
+    assert 1 / factor <= predicted / measured <= factor
+
+
+@pytest.mark.parametrize("name", ["adfs", "lbfgs", "newton", "msda", "dsba"])
+def test_messages_and_bytes_are_those_of_as_many_iterations(name):
+    problem = higgs_like()
+    found = predict(problem, name, SETTING, 1e-6)
+    run = adfs.solve(problem, name, max_iter=max(2, round(found.iterations)), tol=1e-300)
+    last = run.trace.last()
+    assert run.iterations == max(2, round(found.iterations))
+    for column in ("n_comm", "bytes", "idealized_time"):
+        assert getattr(found, column) == pytest.approx(last[column], rel=0.25)
+
+
+def test_a_plan_repeats_and_names_every_method_once():
+    first, second = (adfs.plan(higgs_like()) for _ in range(2))
+    assert first == second
+    named = [each.algorithm for each in first.predictions] + list(first.refused)
+    assert sorted(named) == adfs.algorithms()
+
+
+def test_methods_for_one_machine_are_planned_on_one_node_only():
+    assert "point-saga" in adfs.plan(higgs_like(4)).refused
+    assert "point-saga" not in adfs.plan(higgs_like(1)).refused
+
+
+def test_random_delays_and_slow_nodes_take_longer():
+    problem = higgs_like()
+    slow = adfs.Delays(tau=5.0, speed=(1, 1, 1, 4), law="exponential")
+    for name in ("adfs", "newton", "katyusha"):
+        usual = predict(problem, name, SETTING, 1e-6)
+        delayed = predict(problem, name, SETTING._replace(delays=slow), 1e-6)
+        assert delayed.idealized_time > 1.5 * usual.idealized_time
+
+
+def test_losses_that_are_not_smooth_have_one_method():
+    found, refused = predict_all(make_problem("hinge"), SETTING, 1e-3)
+    assert [each.algorithm for each in found] == ["ns-adfs"]
+    assert "smooth" in refused["newton"]
+
+
+def test_a_part_has_about_a_share_of_the_objective():
+    problem = higgs_like(m=400)
+    part = pilot.part_of(problem, 4)
+    theta = np.full(problem.n_features, 0.1)
+    assert part.n_samples == problem.n_samples // 4
+    assert part.objective(theta) == pytest.approx(problem.objective(theta) / 4, rel=0.1)
+
+
+def test_pilots_cost_at_most_a_twentieth_and_find_the_iterations():
+    problem = higgs_like(m=4000, sigma=0.01)
+    setting = SETTING._replace(tau=0.1, delays=adfs.Delays(tau=0.1))
+    rivals, _ = predict_all(problem, setting, 1e-6, ["newton", "lbfgs"])
+    rivals = [rivals[0], rivals[1]._replace(idealized_time=2.0 * rivals[0].idealized_time)]
+    found, spent = pilot.refine(problem, setting, 1e-6, rivals)
+    assert 0.0 < spent <= pilot.SHARE * rivals[0].idealized_time
+    tried = next(each for each in found if each.basis == "pilot")
+    run = adfs.solve(problem, tried.algorithm, tau=0.1)
+    assert tried.iterations == pytest.approx(run.iterations, abs=2, rel=0.5)
+
+
+def test_no_pilot_where_it_would_cost_too_much():
+    problem = higgs_like(m=30)
+    rivals, _ = predict_all(problem, SETTING, 1e-6)
+    assert pilot.refine(problem, SETTING, 1e-6, rivals) == (rivals, 0.0)
+
+
+def test_best_has_the_bits_of_the_method_it_takes():
+    problem = higgs_like()
+    chosen = adfs.solve(problem, "best")
+    assert chosen.algorithm == adfs.plan(problem).best.algorithm
+    named = adfs.solve(problem, chosen.algorithm)
+    assert np.array_equal(chosen.theta, named.theta)
+    assert chosen.algorithm in chosen.choice.reason
+    assert chosen.choice.idealized_time == chosen.choice.pilot_time + named.idealized_time
+
+
+def run_best(problem, **limits):
+    return best.run_best(
+        problem, "best", SETTING, Stopping(1e-8, **limits), RunOptions(), Interrupts(())
+    )
+
+
+def test_best_goes_on_with_the_next_method_where_a_prediction_fails(monkeypatch):
+    problem = higgs_like()
+    plan = planning.plan_with(problem, SETTING, 1e-8)
+    wrong = plan.predictions[-1]._replace(idealized_time=5.0)
+    misled = dataclasses.replace(plan, predictions=[wrong, *plan.predictions[:-1]])
+    monkeypatch.setattr(best, "plan_with", lambda *_: misled)
+    result = run_best(problem)
+    assert result.status == "converged"
+    assert [name for name, _ in result.choice.tried] == [wrong.algorithm, plan.best.algorithm]
+    assert "did not converge as predicted" in result.choice.reason
+    assert result.choice.idealized_time > result.idealized_time
+
+
+def test_limits_of_the_user_hold_for_best():
+    problem = higgs_like()
+    result = run_best(problem, clock_limit=1.0)
+    assert result.status == "time_limit"
+    assert len(result.choice.tried) == 1
+    assert run_best(problem, max_iter=1).status == "max_iter"
+
+
+def test_expected_iterations_are_those_of_theory_without_experience():
+    class Known:
+        typical, needed, rho = None, None, 0.5
+
+    assert expected_iterations(Known, 1e-4) == pytest.approx(math.log(1e4) / 0.5)
+
+
+def test_the_network_takes_as_long_as_computing_at_the_critical_size():
+    [plan] = plan_sizes(10_000_000, 100, 1e4, ["grid"], [16], tau=20.0)
+    n = plan.critical["adfs"]
+    below, above = 4 ** math.floor(math.log(n, 4)), 4 ** math.ceil(math.log(n, 4))
+    ratios = []
+    for size in (below, above):
+        facts = family_facts("grid", size)
+        sizes = Sizes(size, 10_000_000 / size, 20.0, 1e4, 1e4, facts.gamma)
+        ratios.append(sizes.network / sizes.work)
+    assert ratios[0] < 1.0 <= ratios[1]
+
+
+def test_a_plan_for_a_million_nodes_needs_no_graph():
+    [plan] = plan_sizes(10**9, 50, 1e4, ["hypercube"], [1 << 20])
+    assert plan.sizes.gamma == pytest.approx(0.05)
+    assert plan.sizes.diameter == 20
+    assert plan.best.n_comm > 0
+
+
+@pytest.mark.parametrize("n_features", [100, 5000])
+def test_newton_is_left_out_where_a_matrix_is_too_much(n_features):
+    [plan] = plan_sizes(10**6, n_features, 1e4, ["grid"], [16])
+    names = [each.algorithm for each in plan.predictions]
+    assert ("newton" in names) == (n_features == 100)
+
+
+def test_curves_pass_through_the_prediction():
+    problem = higgs_like(16)
+    plan = adfs.plan(problem, pilot=False)
+    here = next(point for point in plan.over_nodes if point.n == 16)
+    for each in plan.predictions:
+        assert here.times[each.algorithm] == pytest.approx(each.idealized_time, rel=1e-9)
