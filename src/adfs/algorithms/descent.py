@@ -1,4 +1,4 @@
-"""What Newton's method, L-BFGS and TRON share: one evaluation per event, and the test of a trial point.
+"""What Newton's method, L-BFGS and TRON share: an evaluation per event, the test of a trial point.
 
 Every node computes the losses and derivatives of its samples at the trial point, an all-reduce adds
 them, and every node, holding the same numbers, does the same next. The test needs one value and one
