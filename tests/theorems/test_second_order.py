@@ -1,4 +1,4 @@
-"""Newton's method, L-BFGS and TRON over an all-reduce: the oracles, their theorems, what they charge."""
+"""Newton, L-BFGS and TRON over an all-reduce: the oracles, their theorems, what they charge."""
 
 import copy
 import dataclasses
@@ -426,7 +426,7 @@ def test_two_nodes_sum_half_a_matrix_in_less_than_is_charged():
 def test_newton_refuses_too_many_features_and_names_the_way_out():
     rng = np.random.default_rng(0)
     problem = adfs.Problem([(rng.standard_normal((3, 2001)), [1, 0, 1])])
-    with pytest.raises(ParameterError, match="d=2001 is more than 2000; take lbfgs"):
+    with pytest.raises(ParameterError, match="d=2001 is more than 2000; take lbfgs or tron"):
         METHODS["newton"](problem, MethodSetting())
     METHODS["lbfgs"](problem, MethodSetting())
 

@@ -1,12 +1,12 @@
-"""What Newton's method, L-BFGS and TRON share: one evaluation per event, and the test of a trial point.
+"""What Newton's method, L-BFGS and TRON share: an evaluation per event, the test of a trial point.
 
 Every node computes the losses and derivatives of its samples at the trial point, an all-reduce adds
 them, and every node, holding the same numbers, does the same next. The test needs one value and one
 slope, no evaluation more.
 
 A sum travels up a spanning tree to its root and down again: 2 (n - 1) messages for each d numbers
-or fewer. Time is charged as in the paper: one vector takes D rounds, the diameter (Appendix E), half
-of them to the middle of the tree and half back. Half a d x d matrix, a gradient and an objective
+or fewer. Time is charged as in the paper: one vector takes D rounds, the diameter (Appendix E),
+half of them to the middle of the tree and half back. Half a d x d matrix, a gradient and a number
 are q messages of d numbers, one behind another: D / 2 + q - 1 rounds to the middle and as many
 back, at most D + d + 3 in all (docs/time-model.md).
 """

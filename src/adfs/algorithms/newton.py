@@ -185,7 +185,7 @@ def prepare(problem: Problem, setting: base.MethodSetting) -> base.Method:
     if d > MOST_FEATURES:
         raise ParameterError(
             f"Algorithm 'newton' sums a d x d matrix and d={d} is more than {MOST_FEATURES}; take "
-            "lbfgs, which sums vectors."
+            "lbfgs or tron, which sum vectors."
         )
     h, rounds = hessian_cost(problem), matrix_rounds(problem.topology, d)
     algorithm = Newton(problem, NewtonParameters(d, h, rounds, d * (d + 1) // 2 + d + 1))

@@ -11,4 +11,4 @@ from adfs.algorithms import (  # noqa: F401
     ns_adfs,
     point_saga,
     tron,
-)  # fmt: skip
+)

@@ -37,14 +37,16 @@ def refine(
         return list(predictions), 0.0
     step = affordable_step(problem, tried, SHARE * goal)
     part = None if step is None else part_of(problem, step)
-    if part is None:
+    if step is None or part is None:
         return list(predictions), 0.0
     spent, found = 0.0, {}
     for each in tried:
-        limit = SHARE * goal - spent
-        if limit <= 0.0:
+        waiting = each.idealized_time - each.computing
+        per_iteration = (each.computing / step + waiting) / each.iterations
+        most = int(min(SURPRISE * each.iterations, (SHARE * goal - spent) / per_iteration))
+        if most < 1:
             break
-        stopping = Stopping(tol, int(SURPRISE * each.iterations) + 1, clock_limit=limit)
+        stopping = Stopping(tol, most)
         quiet = Interrupts(())
         result = run(part, each.algorithm, setting, stopping, RunOptions(), quiet)
         spent += result.idealized_time

@@ -86,8 +86,8 @@ def left_out(
     --------
     >>> reasons = left_out([Contender("adfs")], "squared", n_features=5000)
     >>> reasons["newton"]
-    "Algorithm 'newton' sums a d x d matrix and d=5000 is more than 2000; take lbfgs, \
-which sums vectors."
+    "Algorithm 'newton' sums a d x d matrix and d=5000 is more than 2000; take lbfgs or \
+tron, which sum vectors."
     """
     others = sorted(set(REGISTRY) - {contender.algorithm for contender in contenders})
     reasons = {name: _refusal(Contender(name), loss, n_features, n_ranks) for name in others}
