@@ -1,9 +1,7 @@
 """Idealized time to a relative gap: stratified against independent draws of the samples.
 
-Every setting (data, loss, sigma, graph, tol) is run with several seeds under both schedules. With
-``--parameters same`` both take what `tuned` chooses for independent draws; with ``own`` each takes
-its own. A ratio above 1 is time that stratified draws save. Runs do not stop before ``tol`` unless
-they diverge or take eight times as many events as theory allows for.
+Every setting (data, loss, sigma, graph, tol) is run with several seeds under both schedules, with
+the same parameters. A ratio above 1 is time that stratified draws save.
 """
 
 import argparse
@@ -54,12 +52,6 @@ def make_problem(loaded, loss, sigma, graph):
     return adfs.Problem(adfs.partition(X[rows], y[rows], n), loss, sigma, topology=topology)
 
 
-def choose(problem, schedule, own):
-    if own and schedule != "shared":
-        return adfs.Parameters.choose(problem, schedule=schedule)
-    return adfs.Parameters.choose(problem)
-
-
 def time_to(result, tol):
     """Idealized time at which the relative gap passed ``tol``, interpolated in its logarithm."""
     if result.status != "converged":
@@ -88,22 +80,20 @@ def measure(problem, parameters, schedule, tol, seeds):
         runs.append({
             "time": time_to(result, tol), "status": result.status, "rho": result.rho,
             "positions": list(result.trace["iteration"]), "errors": errors(result).tolist(),
-            "independent_from": getattr(result, "independent_from", None),
+            "independent_from": result.independent_from,
         })  # fmt: skip
     return runs
 
 
-def main(quick=False, seeds=3, own=False, path=None):
+def main(quick=False, seeds=3, path=None):
     """Print a row per setting and the summary; returns the rows."""
     print_head("data", "loss", "sigma", "graph", "tol", "shared", "stratified", "ratios", "notes")
     loaded, rows, started = {}, [], time.process_time()
     for data, loss, sigma, graph, tol in settings(quick):
         loaded.setdefault(data, adfs.datasets.load(data))
         problem = make_problem(loaded[data], loss, sigma, graph)
-        runs = {
-            name: measure(problem, choose(problem, name, own), name, tol, seeds)
-            for name in SCHEDULES
-        }
+        chosen = adfs.Parameters.choose(problem)
+        runs = {name: measure(problem, chosen, name, tol, seeds) for name in SCHEDULES}
         rows.append(row_of((data, loss, sigma, graph, tol), runs))
     print_summary(rows)
     print(f"\n{time.process_time() - started:.0f} s of CPU")
@@ -159,7 +149,6 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--parameters", choices=("same", "own"), default="same")
     parser.add_argument("--out", help="write all runs to this JSON file")
     options = parser.parse_args()
-    main(options.quick, options.seeds, options.parameters == "own", options.out)
+    main(options.quick, options.seeds, options.out)

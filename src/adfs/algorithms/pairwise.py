@@ -100,8 +100,7 @@ def parameters_of(name: str, kind: Any, problem: Problem, setting: base.MethodSe
     """What the setting's rule chooses, or the parameters that were given in its place."""
     rule = setting.rule
     if isinstance(rule, str):
-        settings = setting.tau, setting.clock, setting.delays
-        return kind.choose(problem, rule, *settings, schedule=setting.schedule)
+        return kind.choose(problem, rule, setting.tau, setting.clock, setting.delays)
     if not isinstance(rule, kind):
         raise ParameterError(
             f"parameters={type(rule).__name__} is not for {name!r}; choose a rule such as tuned, "

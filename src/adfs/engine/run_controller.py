@@ -206,15 +206,10 @@ class DrawWatch:
         found: int = self.source.independent_from
         return None if found == sys.maxsize else found
 
-    @property
-    def sentence(self) -> str:
-        """What a report says about a run that fell back."""
-        if self.independent_from is None:
-            return ""
-        return (
-            f" From event {self.independent_from:,} on samples were drawn independently, because "
-            "the gap did not fall as predicted."
-        )
+    def switched(self, end: int) -> int | None:
+        """From which event on samples were drawn independently, of a run to ``end``."""
+        found = self.independent_from
+        return None if found is None or found >= end else found
 
     def state(self) -> dict[str, Any]:
         return {"since": self.since, "independent_from": self.independent_from}

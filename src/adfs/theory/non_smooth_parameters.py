@@ -86,13 +86,9 @@ class NonSmoothParameters(PairwiseParameters):
         clock: str = "nonblocking",
         delays: Delays | None = None,
         p_comm: float | None = None,
-        schedule: str = "shared",
     ) -> "NonSmoothParameters":
-        """Parameters by rule, ``paper`` or ``tuned``; ``p_comm`` overrides the rule's choice.
-
-        They are the same for every ``schedule``.
-        """
-        setting = checked_input(problem, tau, clock, delays, p_comm, schedule)
+        """Parameters by rule, ``paper`` or ``tuned``; ``p_comm`` overrides the rule's choice."""
+        setting = checked_input(problem, tau, clock, delays, p_comm)
         _check(problem, how)
         if problem.n_nodes == 1:  # no edge, and iterates do not depend on mu_ij^2, so that is 1
             return _parameters(setting, how, np.ones(1), np.empty(0), np.ones(1))

@@ -183,12 +183,10 @@ class Parameters(PairwiseParameters):
         p_comm: float | None = None,
         mu_scale: float | None = None,
         rho: float | None = None,
-        schedule: str = "shared",
     ) -> "Parameters":
         """Parameters by rule: ``paper``, ``balanced``, ``exact``, ``projector`` or ``tuned``.
 
         ``p_comm``, ``mu_scale`` (a factor on every ``mu_ij^2``) and ``rho`` override the rule.
-        ``tuned`` asks for the ``schedule``, because stratified draws visit samples more evenly.
         """
         from adfs.theory import rules
 
@@ -197,7 +195,7 @@ class Parameters(PairwiseParameters):
             raise ParameterError(f"parameters={how!r} is not a rule; choose one of {known}.")
         if mu_scale is not None and not 0 < mu_scale < np.inf:
             raise ParameterError(f"mu_scale={mu_scale:g} must be finite and > 0.")
-        setting = rules.checked_input(problem, tau, clock, delays, p_comm, schedule)
+        setting = rules.checked_input(problem, tau, clock, delays, p_comm)
         with one_blas_thread():
             chosen = rules.by_rule(setting, how, p_comm, mu_scale)
         return chosen if rho is None else chosen.replace(rho=rho, how=how)

@@ -43,7 +43,6 @@ from adfs.theory.sigma_a import DENSE_LIMIT, EDGE_MU2, root_bound, sigma_a
 RULES = ("paper", "balanced", "exact", "projector", "tuned")
 LEAST_SHARE = 1e-100  # of communications; below it, probabilities of edges leave the floats
 BETAS = np.array([1.0, 1.2, 1.45])
-STRATIFIED_BETAS = np.array([1.55, 1.75, 2.0])  # seen: 1.57 to 1.97
 TYPICAL = 1  # the beta at which predictions are printed
 SCALES = np.exp(np.linspace(np.log(0.02), np.log(30.0), 23))
 P_COMM_FACTORS = (0.5, 0.7, 0.85, 1.0, 1.2, 1.5)
@@ -61,12 +60,6 @@ class RuleInput(NamedTuple):
     problem: Problem
     delays: Delays
     clock: str
-    schedule: str = "shared"
-
-    @property
-    def betas(self) -> Vector:
-        """Measured rates over the least probability of a visit, where that limits the rate."""
-        return STRATIFIED_BETAS if self.schedule == "stratified" else BETAS
 
     @property
     def topology(self) -> Topology:
@@ -98,9 +91,8 @@ class RuleInput(NamedTuple):
 
 
 def checked_input(
-    problem: Problem, tau: float, clock: str, delays: Delays | None, p_comm: float | None,
-    schedule: str = "shared",
-) -> RuleInput:  # fmt: skip
+    problem: Problem, tau: float, clock: str, delays: Delays | None, p_comm: float | None
+) -> RuleInput:
     checks.choice("clock", clock, CLOCKS)
     if p_comm is not None and problem.n_nodes == 1 and p_comm != 0.0:
         raise ParameterError(f"p_comm={p_comm:g} must be 0 or left out: one node has no edge.")
@@ -110,7 +102,7 @@ def checked_input(
             "with edges; leave it out to have it chosen."
         )
     require_scaled(problem)
-    return RuleInput(problem, delays or Delays(tau=tau), clock, schedule)
+    return RuleInput(problem, delays or Delays(tau=tau), clock)
 
 
 def by_rule(
@@ -265,7 +257,7 @@ def _best(times: list[Vector], goal: Vector) -> int:
 
 def predicted_times(parameters: Parameters, setting: RuleInput) -> Vector:
     """Idealized time per factor e of the error, for each beta."""
-    visits = setting.betas * parameters.visit_rate
+    visits = BETAS * parameters.visit_rate
     return time_per_event(parameters, setting) / np.minimum(2.0 * parameters.rho, visits)
 
 
@@ -314,7 +306,7 @@ def _entries(
         around = np.clip(np.multiply(P_COMM_FACTORS, candidate.equalising()), *P_COMM_RANGE)
         for value in around if p_comm is None else [p_comm]:
             visit = (1.0 - value) * candidate.visit_rate
-            rate = np.minimum(2.0 * candidate.rho(value), setting.betas * visit)
+            rate = np.minimum(2.0 * candidate.rho(value), BETAS * visit)
             yield candidate, float(value), seconds(value) / rate
 
 
