@@ -38,12 +38,12 @@ def join_shards(shards: Sequence[Any]) -> Joined:
 
 def _joined_views(shards: Sequence[Any]) -> Joined | None:
     """Many dense shards that follow each other in one array, checked as one; None for others."""
-    if len(shards) < MANY or any(len(shard) != 2 for shard in shards if isinstance(shard, tuple)):
+    if len(shards) < MANY or not all(_is_plain(shard) for shard in shards):
         return None
-    columns = [[shard[k] for shard in shards if isinstance(shard, tuple)] for k in (0, 1)]
+    columns = [[shard[k] for shard in shards] for k in (0, 1)]
     for parts, n_axes in zip(columns, (2, 1), strict=True):
         kinds = {(type(part), getattr(part, "ndim", 0), np.shape(part)[1:]) for part in parts}
-        if len(parts) != len(shards) or len(kinds) > 1 or next(iter(kinds))[1] != n_axes:
+        if len(kinds) > 1 or next(iter(kinds))[1] != n_axes:
             return None
         if not isinstance(parts[0], np.ndarray) or not _follow(parts):
             return None
@@ -55,6 +55,11 @@ def _joined_views(shards: Sequence[Any]) -> Joined | None:
     except DataError:  # said again with the number of the node
         return None
     return whole._replace(offsets=np.cumsum([0, *sizes]))
+
+
+def _is_plain(shard: Any) -> bool:
+    """Whether this is (X, y) or (X, y, None)."""
+    return isinstance(shard, tuple) and (len(shard) == 2 or (len(shard) == 3 and shard[2] is None))
 
 
 def _joined_copies(shards: Sequence[Any]) -> Joined:
