@@ -189,6 +189,11 @@ class Network:
 
     def answers(self, ask: Ask) -> Iterator[Answer | None]:
         """Yields None while a request is under way, then its answer."""
+        if self.is_whole and ask.width == 0:
+            values = [part.values for part in ask.parts]
+            numbers = np.array(values, dtype=np.float64).reshape(len(self.nodes), ask.n_values)
+            yield Answer(np.empty(0), numbers)
+            return
         blocks: list[Vector] = []
         values = []
         for part, additions in zip(ask.parts, self.links.merges, strict=True):

@@ -77,8 +77,7 @@ class Adfs(Pairwise[AdfsState]):
         """``x_0 = v_0 = 0``; from a model, its dual point ``c = w l'(x . theta)``, or ``duals``."""
         problem, n = self.problem, len(self.problem.nodes)
         lines, pairs = base.sample_lines(problem, edge), aligned_zeros(n, 2 * problem.n_features)
-        for node in problem.nodes.tolist():
-            lines[problem.node_rows(node), edge.PUSH] = self.parameters.sample_push(node)
+        lines[:, edge.PUSH] = self.parameters.sample_pushes()
         if theta is not None:
             lines[:, edge.WARM], c, centres = dual_start(problem, theta, duals)
             pairs[:, ::2] = 2.0 * centres

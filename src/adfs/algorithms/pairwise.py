@@ -18,6 +18,7 @@ from adfs.schedule.stratified import StratifiedDrawer
 
 NUMBERS_PER_BLOCK = 1 << 25
 BLOCKS_PER_BEAT = 8
+CLOCKS_PER_EVENT = 4  # at most, of Poisson clocks
 
 
 class Pairwise(base.Algorithm[S]):
@@ -131,6 +132,9 @@ def pairwise_method(
     numbers = base.numbers_per_event(problem.numbers_per_row, problem.n_features, chosen.p_comm)
     events = NUMBERS_PER_BLOCK / (1.0 + numbers)
     block = int(np.clip(events, 4, base.Method.block))
+    if setting.schedule == "poisson":  # a block looks at every clock once
+        n_clocks = problem.topology.n_edges + problem.n_nodes
+        block = max(block, n_clocks // CLOCKS_PER_EVENT)
     beat = block * int(np.clip(events / block, 1, BLOCKS_PER_BEAT))
     source = source_of(chosen, setting, problem.network)
     clock = chosen.make_clock(setting.delays, setting.clock)

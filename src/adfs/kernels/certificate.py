@@ -159,6 +159,36 @@ def gap_at_zero(code, rows, labels, weights, squared_norms, first, last):
 
 
 @njit(cache=True, _nrt=False, nogil=True)
+def gaps_at_zero(code, rows, labels, weights, squared_norms, offsets, out):
+    """The same for every node, one line of ``out`` each."""
+    for node in range(offsets.size - 1):
+        out[node, 0], out[node, 1] = gap_at_zero(
+            code, rows, labels, weights, squared_norms, offsets[node], offsets[node + 1]
+        )
+
+
+@njit(cache=True, nogil=True)
+def gap_passes(
+    code, rows, labels, weights, squared_norms, offsets, theta, duals, values, sums, first
+):
+    """`gap_pass` for every node: losses and gaps in ``values``, ``sum c x`` and ``sum w l' x``.
+
+    They go to the columns of ``values`` and ``sums`` from ``2 first`` and ``2 d first`` on.
+    """
+    d = theta.size
+    pairs = np.empty((1, 2 * d))
+    for node in range(offsets.size - 1):
+        pairs[:] = 0.0
+        start, stop = offsets[node], offsets[node + 1]
+        values[node, 2 * first], values[node, 2 * first + 1] = gap_pass(
+            code, rows, labels, weights, squared_norms, start, stop, theta, duals[start:stop], pairs
+        )
+        for k in range(d):
+            sums[node, 2 * d * first + k] = pairs[0, 2 * k]
+            sums[node, 2 * d * first + d + k] = pairs[0, 2 * k + 1]
+
+
+@njit(cache=True, _nrt=False, nogil=True)
 def curvatures(code, rows, labels, weights, first, last, theta, out):
     """Weighted second derivatives: the diagonal of the Hessian's middle factor."""
     for row in range(first, last):

@@ -92,6 +92,15 @@ def build_alias(weights, table):
             table[cell] = pack(0.0, heaviest)
 
 
+@njit(cache=True, nogil=True)
+def build_aliases(weights, offsets, tables):
+    """`build_alias` for each node; ``offsets`` says where its weights and its table are."""
+    for node in range(offsets.size - 1):
+        first, last = offsets[node], offsets[node + 1]
+        if last > first:
+            build_alias(weights[first:last], tables[first:last])
+
+
 @njit(cache=True, _nrt=False, forceinline=True)
 def pack(threshold, alias):
     """One word from a threshold, rounded up so that no positive weight is lost, and an alias."""

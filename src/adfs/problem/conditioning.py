@@ -3,6 +3,7 @@
 Numbers per node are known of all nodes, numbers per sample of the nodes in this process.
 """
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from adfs.agreement import attempt
 from adfs.data.matrices import Vector
 from adfs.data.shards import slice_rows
 from adfs.errors import DataError
+from adfs.kernels.rows import DenseRows
 from adfs.threads import one_blas_thread
 
 if TYPE_CHECKING:
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
 LARGEST_KAPPA = 1e30  # beyond, the rounding of a gradient costs more than the gap that is sought
 GRAM_LIMIT = 500
 GRAM_BLOCK = 4096
+SMALL_GRAM = 32  # features up to which the matrices of many nodes are made at once
+ROWS_AT_ONCE = 1 << 20
 
 
 class _NodeSamples:
@@ -56,30 +60,35 @@ class Conditioning(_NodeSamples):
         super().__init__(problem)
         self.max_curvature = problem.loss.max_curvature
         self._batch_smoothness: Vector | None = None
-        totals, sums, counts = [], [], []
-        for node in self.network.nodes.tolist():
-            smoothness = self.smoothness(node)
-            totals.append(smoothness.sum())
-            counts.append(np.count_nonzero(smoothness))
-            with np.errstate(over="ignore"):
-                sums.append(self.importance(node).sum())
-        self.total_smoothness: Vector = self.network.facts(np.array(totals))
-        self.importance_sums: Vector = self.network.facts(np.array(sums))
-        self.live_counts: NDArray[np.int64] = self.network.facts(np.array(counts))
+        totals, counts = np.empty(len(self.offsets) - 1), np.empty(len(self.offsets) - 1, np.int64)
+        sums = np.empty_like(totals)
+        with np.errstate(over="ignore"):
+            for own, rows in _alike(self.offsets):
+                smoothness = self._smoothness(rows)
+                totals[own], counts[own] = smoothness.sum(axis=1), np.sum(smoothness != 0.0, axis=1)
+                sigma = self.sigma[self.network.nodes[own]]
+                sums[own] = _importance(smoothness, sigma[:, None]).sum(axis=1)
+        self.total_smoothness: Vector = self.network.facts(totals)
+        self.importance_sums: Vector = self.network.facts(sums)
+        self.live_counts: NDArray[np.int64] = self.network.facts(counts)
 
     def smoothness(self, node: int) -> Vector:
         """``L_ij = w l''max |x|^2`` of a node here; 0 outside the augmented graph."""
-        rows = self._rows_of(node)
+        return self._smoothness(self._rows_of(node))
+
+    def _smoothness(self, rows: Any) -> Vector:
         with np.errstate(over="ignore"):  # refused by `require_scaled`
             weights = self.max_curvature * self.weights[rows]
             return np.asarray(weights * self.squared_norms[rows])
 
     def importance(self, node: int) -> Vector:
         """``sqrt(1 + L_ij / sigma_i)`` of the same samples, 0 outside the augmented graph."""
-        smoothness = self.smoothness(node)
-        values: Vector = np.sqrt(1.0 + smoothness / self.sigma[node])
-        values[smoothness == 0.0] = 0.0
-        return values
+        return _importance(self.smoothness(node), self.sigma[node])
+
+    def importances(self) -> Vector:
+        """The same for all samples of the nodes in this process."""
+        sigma = np.repeat(self.sigma[self.network.nodes], np.diff(self.offsets))
+        return _importance(self._smoothness(slice(None)), sigma)
 
     @property
     def kappa(self) -> Vector:
@@ -104,7 +113,22 @@ class Conditioning(_NodeSamples):
 
     def _top_eigenvalues(self) -> Vector:
         with one_blas_thread():
+            if isinstance(self.rows, DenseRows) and self.n_features <= SMALL_GRAM:
+                return self._small_eigenvalues(self.rows.values)
             return np.array([self._top_eigenvalue(int(node)) for node in self.network.nodes])
+
+    def _small_eigenvalues(self, samples: NDArray[Any]) -> Vector:
+        """Those of small matrices, many nodes of one size at a time."""
+        found = np.empty(len(self.offsets) - 1)
+        for own, rows in _alike(self.offsets):
+            if rows.shape[1] > GRAM_BLOCK:
+                found[own] = [self._top_eigenvalue(int(node)) for node in self.network.nodes[own]]
+                continue
+            scale = np.sqrt(self.max_curvature * self.weights[rows])
+            block = np.asarray(samples[rows], dtype=np.float64) * scale[:, :, None]
+            grams = block.transpose(0, 2, 1) @ block
+            found[own] = np.linalg.eigvalsh(grams)[:, -1]
+        return found
 
     @property
     def batches_are_known(self) -> bool:
@@ -171,6 +195,26 @@ class DualBounds(_NodeSamples):
         norms = self.squared_norms[rows]
         squares: Vector = np.where(norms > 0.0, self.weights[rows], 0.0) ** 2 * norms
         return squares
+
+
+def _alike(offsets: NDArray[np.int64]) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Local numbers of some nodes with equally many samples, and their rows, one line per node.
+
+    A sum along a line has the bits of a sum over the node's own array.
+    """
+    sizes = np.diff(offsets)
+    order = np.argsort(sizes, kind="stable")
+    starts = np.flatnonzero(np.diff(sizes[order], prepend=-1))
+    for same in np.split(order, starts[1:]):
+        size = int(sizes[same[0]])
+        for part in np.array_split(same, max(1, len(same) * size // ROWS_AT_ONCE)):
+            yield part, offsets[part][:, None] + np.arange(size)
+
+
+def _importance(smoothness: Vector, sigma: Any) -> Vector:
+    values: Vector = np.sqrt(1.0 + smoothness / sigma)
+    values[smoothness == 0.0] = 0.0
+    return values
 
 
 def require_scaled(problem: "Problem") -> None:

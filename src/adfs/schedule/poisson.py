@@ -127,6 +127,6 @@ def _clocks(
     length = np.minimum(3 - exponent, LONGEST_CELL).astype(np.int64)
     mean = np.ldexp(rate, length)
     # One by one: a clock's numbers must not depend on which other clocks are computed beside it.
-    empty = np.array([math.exp(-value) for value in mean])
+    empty = np.fromiter((math.exp(-value) for value in mean), np.float64, len(mean))
     cell = length + TICK_BITS
     return poisson.Clocks(which.astype(np.int32), key, cell, mean, empty, first, size)

@@ -1,7 +1,7 @@
 """The sampling law of a schedule: probabilities turned into alias tables, O(1) per draw."""
 
 import math
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,17 +89,32 @@ class Drawer:
 
 
 def alias_table(weights: Vector) -> NDArray[np.int64]:
-    if not 0.0 < weights.sum() < np.inf or (weights < 0).any():
-        raise ParameterError("Sampling weights must be finite, >= 0 and not all zero.")
+    _check_weights(weights.sum(), weights)
     table = np.zeros(len(weights), np.int64)
     sampling.build_alias(weights, table)
     return table
+
+
+def _check_weights(sums: "Vector | np.floating[Any]", weights: Vector) -> None:
+    if not np.all((sums > 0.0) & (sums < np.inf)) or (weights < 0).any():
+        raise ParameterError("Sampling weights must be finite, >= 0 and not all zero.")
 
 
 def sample_tables(
     law: SamplingLaw, nodes: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Alias tables of these nodes' samples, end to end, and where those of each node begin."""
+    drawn = law.p_node[nodes] > 0.0
+    if hasattr(law, "importances") and drawn.all():
+        weights, sizes = law.importances()  # of the nodes here, one after another
+        if len(sizes) == len(nodes):
+            offsets = np.append(0, np.cumsum(sizes))
+            _check_weights(np.add.reduceat(weights, offsets[:-1]), weights)
+            flat = np.zeros(len(weights), np.int64)
+            sampling.build_aliases(weights, offsets, flat)
+            counts = np.zeros(len(law.p_node), np.int64)
+            counts[nodes] = sizes
+            return flat, np.append(0, np.cumsum(counts))
     tables, sizes = [np.zeros(0, np.int64)], np.zeros(len(law.p_node), np.int64)
     for node in nodes[law.p_node[nodes] > 0.0].tolist():
         tables.append(alias_table(law.importance_of(node)))

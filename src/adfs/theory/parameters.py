@@ -285,6 +285,10 @@ class Parameters(PairwiseParameters):
         """``sqrt(1 + L_ij / sigma_i)`` of a node's samples, 0 outside the augmented graph."""
         return self.conditioning.importance(node)
 
+    def importances(self) -> tuple[Vector, NDArray[np.int64]]:
+        """The same for all samples in this process, and how many each of its nodes has."""
+        return self.conditioning.importances(), np.diff(self.conditioning.offsets)
+
     @property
     def importance_sums(self) -> Vector:
         """``S_i = sum_j sqrt(1 + L_ij / sigma_i)``."""
@@ -341,10 +345,18 @@ class Parameters(PairwiseParameters):
     def sample_push(self, node: int) -> Vector:
         """``c_ij = rho / p_ij`` of a node's samples; 0 outside the augmented graph."""
         weights = self.importance_of(node)
-        push = np.zeros(len(weights))
-        if self.p_node[node] > 0:
-            scale = self.rho * self.importance_sums[node] / self.p_node[node]
-            np.divide(scale, weights, out=push, where=weights > 0)
+        return self._push(weights, np.full(len(weights), node))
+
+    def sample_pushes(self) -> Vector:
+        """The same for all samples in this process."""
+        weights, sizes = self.importances()
+        return self._push(weights, np.repeat(self.conditioning.network.nodes, sizes))
+
+    def _push(self, weights: Vector, nodes: NDArray[np.int64]) -> Vector:
+        push, drawn = np.zeros(len(weights)), self.p_node > 0
+        scale = np.zeros(len(drawn))
+        np.divide(self.rho * self.importance_sums, self.p_node, out=scale, where=drawn)
+        np.divide(scale[nodes], weights, out=push, where=(weights > 0) & drawn[nodes])
         return push
 
     description = describe

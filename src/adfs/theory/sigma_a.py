@@ -26,6 +26,7 @@ Vector = NDArray[np.float64]
 EDGE_MU2 = 0.5  # mu_kl^2 on communication edges; the algorithm is invariant to it
 DENSE_LIMIT = 150  # nodes: beyond, sparse graphs take less time by Lanczos
 BOUND_LIMIT = 3000  # beyond, for graphs too dense to factorise, the closed bound serves
+FACTOR_LIMIT = 30_000  # beyond, factors take longer than all the rest of the set-up
 SAFETY = 1.0 - 1e-9  # sigma_A may be too small, never too large
 ROUNDING = 10.0 * np.finfo(np.float64).eps  # an eigenvalue's error, relative to the matrix's norm
 
@@ -38,7 +39,7 @@ def sigma_a(
         return float(alpha[0])
     limit = float(np.min(alpha[counts >= 2], initial=np.inf))
     n, sparse = topology.n_nodes, topology.n_edges <= 4 * topology.n_nodes
-    if n > DENSE_LIMIT and sparse:
+    if DENSE_LIMIT < n <= FACTOR_LIMIT and sparse:
         return min(limit, _sparse_root(topology, sigma, masses, alpha))
     if n > BOUND_LIMIT:
         return min(limit, root_bound(topology, sigma, masses, alpha))
