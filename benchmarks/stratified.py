@@ -114,8 +114,9 @@ def row_of(setting, runs):
     medians = [f"{np.median(times[name]):.0f}" for name in SCHEDULES]
     print_row(data, loss, f"{sigma:g}", graph, f"{tol:g}", *medians,
               " ".join(f"{ratio:.2f}" for ratio in ratios), notes)  # fmt: skip
+    medians = {name: float(np.median(times[name])) for name in ("shared", "stratified")}
     return {"setting": setting, "ratios": ratios.tolist(), "notes": notes, "runs": runs,
-            "median": float(np.median(times["shared"]) / np.median(times["stratified"]))}  # fmt: skip
+            "median": medians["shared"] / medians["stratified"]}  # fmt: skip
 
 
 def print_summary(rows):

@@ -217,6 +217,7 @@ def run(
         setup_time = time.perf_counter() - started
         status, outcome = loop.run()
     reading = outcome.reading
+    switched = None if draws is None else draws.switched(outcome.spent.position)
     signal_number = interrupts.received if network.is_whole else loop.heartbeat.signal or None
     return Result(
         theta=reading.theta,
@@ -237,11 +238,21 @@ def run(
         schedule=setting.schedule,
         resumed=resumed,
         proven=method.proven,
-        theorem=method.theorem + ("" if draws is None else draws.sentence),
+        theorem=_about(method, switched),
         execution=account(network, loop.spans, stepper.carrier),
         objective_at_zero=reading.objective_at_zero,
         duals=_duals_of(problem, outcome),
-        independent_from=None if draws is None else draws.independent_from,
+        independent_from=switched,
+    )
+
+
+def _about(method: Method, switched: int | None) -> str:
+    """What is proven, and how a run with stratified draws ended."""
+    if switched is None:
+        return method.theorem
+    return (
+        f"{method.theorem} From event {switched:,} on samples were drawn independently, because "
+        "the gap did not fall as predicted."
     )
 
 
