@@ -32,7 +32,8 @@ result.trace.to_csv(folder / "trace.csv")
 accuracy = (adfs.Model.load(folder / "model.npz").predict(X) == y).mean()
 print(result)
 print(f"accuracy on the training data {accuracy:.1%}")
-print(f"predicted to be {result.parameters.gain:.2f} times as fast as the better of paper and exact")
+gain = result.parameters.gain
+print(f"predicted to be {gain:.2f} times as fast as the better of paper and exact")
 
 # %%
 # The gap is a proven bound on the distance to the optimum. The dashed line is Theorem 1's rate.

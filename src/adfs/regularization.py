@@ -27,7 +27,7 @@ from adfs.quality import Quality, quality_of_rows
 from adfs.randomness import generator
 from adfs.run import Result, RunOptions, automatic
 from adfs.schedule.delays import Delays
-from adfs.solver import run_named
+from adfs.solver import run_named as run
 
 DEFAULT_RANGE = (-4.0, 4.0)  # powers of ten, as in scikit-learn
 RMSE = "root_mean_squared_error"
@@ -383,7 +383,7 @@ class PathRuns:
             stopping = Stopping(stopping.tol, max_iter=0)
         watcher = named(self.watcher, name, seed)
         options = self.options._replace(warm_start=start, watcher=watcher)
-        result = run_named(problem, self.algorithm, setting, stopping, options, self.interrupts)
+        result = run(problem, self.algorithm, setting, stopping, options, self.interrupts)
         if self.watcher is not None:
             self.watcher.finish((name, seed))
         if result.status == "interrupted":

@@ -74,13 +74,13 @@ def test_bad_sizes_get_a_sentence(adfs, rows, words, sentence):
 def test_best_says_which_method_and_why(adfs, rows):
     outcome = adfs("train", rows, "--algorithm", "best", "--sigma", "0.5")
     assert outcome.code == 0
-    (line,) = [line for line in outcome.err.splitlines() if line.startswith("best: ")]
-    record = json.loads(adfs("train", rows, "--algorithm", "best", "--json").out)
+    (line,) = [line for line in outcome.out.splitlines() if line.startswith("choice")]
+    record = json.loads(adfs("train", rows, "--algorithm", "best", "--sigma", "0.5", "--json").out)
     assert record["algorithm"] in line
     assert record["choice"]["tried"][0][0] == record["algorithm"]
 
 
 def test_auto_says_when_another_method_is_much_faster(adfs, rows):
-    err = adfs("train", rows, "--sigma", "0.001", "--tol", "1e-3").err
-    assert "--algorithm best" in err
-    assert "--algorithm best" not in adfs("train", rows, "--sigma", "0.001", "--quiet").err
+    command = ("train", rows, "--tol", "1e-3", "--sigma")
+    assert "--algorithm best" in adfs(*command, "0.001").out
+    assert "--algorithm best" not in adfs(*command, "0.001", "--algorithm", "adfs").out

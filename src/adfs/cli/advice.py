@@ -1,7 +1,6 @@
 """Lines of advice after a run: columns of very different sizes, targets far from zero."""
 
 import argparse
-from collections.abc import Sequence
 
 import numpy as np
 
@@ -12,27 +11,22 @@ from adfs.engine.forecast import column_sizes
 from adfs.errors import shortened
 from adfs.plan.sizes import Sizes
 from adfs.problem.finite_sum import Problem
-from adfs.run import Result
 
 MUCH_FASTER = 3.0
 UNEVEN = 100.0  # a column so many times as large as the median column is badly scaled
 
 
-def advise(args: argparse.Namespace, loaded: Loaded, results: Sequence[Result]) -> None:
-    """Print at most a line each about the columns, targets and method; called on all ranks."""
+def advise(args: argparse.Namespace, loaded: Loaded) -> None:
+    """Print at most one line about the columns and one about the targets; called on all ranks."""
     if args.quiet:
         return
     with np.errstate(over="ignore", invalid="ignore"):  # what overflows gives no advice
         lines = [] if args.standardize else _about_columns(loaded, args.intercept)
         if not args.intercept and loaded.classes is None:
             lines += _about_targets(loaded.problem)
-        if args.algorithm == "auto":
-            lines += _about_methods(loaded.problem, args.tau, args.tol)
     if loaded.problem.network.rank == 0:
         for line in lines:
             output.note(f"advice: {line}")
-        if results[0].choice is not None:
-            output.note(results[0].choice.reason)
 
 
 def _about_columns(loaded: Loaded, has_constant: bool) -> list[str]:
@@ -65,10 +59,13 @@ def _about_targets(problem: Problem) -> list[str]:
     ]
 
 
-def _about_methods(problem: Problem, tau: float, tol: float) -> list[str]:
-    """Advice if theory expects another method to be much faster, from numbers already known."""
+def faster_method(problem: Problem, tau: float, tol: float) -> str | None:
+    """A method that theory expects to be much faster than ADFS, in words; called on all ranks.
+
+    It needs no more than numbers that are known already.
+    """
     if not problem.loss.smooth or not problem.conditioning.batches_are_known:
-        return []
+        return None
     refused = ["newton"] if problem.n_features > MOST_FEATURES else []
     refused += [] if problem.n_nodes == 1 else ["point-saga"]
     runs = Sizes.of(problem, tau).runs(tol)
@@ -76,8 +73,5 @@ def _about_methods(problem: Problem, tau: float, tol: float) -> list[str]:
     fastest = min(times, key=times.__getitem__)
     ratio = times["adfs"] / times[fastest]
     if not ratio > MUCH_FASTER:
-        return []
-    return [
-        f"{fastest} is expected to need {ratio:.2g} times less idealized time here; try "
-        "--algorithm best, or see `adfs plan`."
-    ]
+        return None
+    return f"{fastest} is expected to need {ratio:.2g} times less idealized time (--algorithm best)"

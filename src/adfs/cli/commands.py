@@ -244,7 +244,6 @@ files and output
 examples:
   adfs plan breast-cancer --nodes 9 --tau 20
   adfs plan --rows 10000000 --features 1000 --kappa 1e5 --nodes 4:1024 --graph grid,hypercube
-    --tau 20
   adfs plan breast-cancer --nodes 16 --graph ring --json
 
 Without DATA, --nodes may be a list such as 4,16 or a range such as 4:1024 (in steps of a factor

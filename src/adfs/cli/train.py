@@ -12,7 +12,7 @@ import numpy as np
 
 from adfs.agreement import Alone, attempt
 from adfs.cli import files, output
-from adfs.cli.advice import advise
+from adfs.cli.advice import advise, faster_method
 from adfs.cli.main import SIGNALS
 from adfs.cli.on_ranks import Finish, check_engine, run_on_engine
 from adfs.cli.predict import judge
@@ -83,7 +83,7 @@ def _train(
     # From here to the end: a late signal must not discard what other ranks have saved.
     interrupts = stack.enter_context(Interrupts(SIGNALS))
     results = _solve_all(args, loaded, starts, interrupts)
-    advise(args, loaded, results)  # not before: a run that is refused has one line
+    advise(args, loaded)  # not before: a run that is refused has one line
     model = Model.from_result(
         results, loaded.problem, args.intercept, shell_command(args), loaded.classes,
         loaded.columns, loaded.scaler,
@@ -255,6 +255,9 @@ def record(
         **{name: sum(getattr(each, name) for each in results) for name in TIMES},
         "resumed": result.resumed,
         "choice": None if result.choice is None else result.choice._asdict(),
+        "faster": faster_method(loaded.problem, args.tau, args.tol)
+        if args.algorithm == "auto"
+        else None,
         "independent_from": result.independent_from,
         **{name: sum(each[name] or 0 for each in last) for name in COUNTS},
         "consensus_error": finite(max(float(each["consensus_error"] or 0.0) for each in last)),
@@ -369,6 +372,10 @@ def _summary(args: argparse.Namespace, facts: Record, gap_text: str) -> str:
          f"{facts['setup_time']:.3g} s of set-up"),
         ("parameters", _parameters_line(facts)),
     ]  # fmt: skip
+    if facts["choice"] is not None:
+        lines.append(("choice", facts["choice"]["reason"]))
+    if facts["faster"] is not None:
+        lines.append(("faster", facts["faster"]))
     if facts.get("ranks"):
         lines.append(("ranks", ranks_line(facts["ranks"])))
     if facts["independent_from"] is not None:

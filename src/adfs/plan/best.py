@@ -68,7 +68,7 @@ def _is_late(result: Result, limits: Stopping, stopping: Stopping) -> bool:
 
 def reason(plan: Plan, tried: list[tuple[str, float]]) -> str:
     """One line: which method, and why."""
-    text = f"best: {plan.recommendation}"
+    text = plan.recommendation
     if len(tried) > 1:
         left = ", ".join(f"{name} (left at {time:,.3g})" for name, time in tried[:-1])
         text += f" It did not converge as predicted: {left}, then {tried[-1][0]}."
