@@ -16,7 +16,7 @@ from adfs.schedule.delays import Delays
 from oracles import augmented
 from oracles import dsba as literal
 from oracles import point_saga as literal_point_saga
-from support.problems import all_duals, make_case, stored_as
+from support.problems import all_duals, drawn_exactly, make_case, make_shards, stored_as
 
 LOSSES = ("logistic", "squared", "squared_hinge", "smoothed_hinge", "huber")
 RULES = ("theory", "paper", "tuned")
@@ -79,6 +79,47 @@ def test_the_kernel_is_extra_with_the_backward_estimate_of_saga(graph, loss, rul
             np.testing.assert_allclose(gradients, np.vstack(table), rtol=0, atol=1e-10)
         moved, at = max(moved, np.abs(z - start).max()), t
     assert moved > 0.1
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_samples_are_drawn_with_the_probabilities_of_the_page(rule):
+    """Read off the alias tables; `tuned` mixes uniform draws and draws by smoothness."""
+    case = make_case("grid:2x2", "logistic", seed=3)
+    method = dsba.prepare(case.problem, MethodSetting(rule=rule))
+    chosen, tables = method.parameters, method.algorithm.constants.tables
+    assert (chosen.beta > 0.3) == (rule == "tuned")
+    for node, p in enumerate(literal.mixed(case.shards, "logistic", chosen.beta)):
+        cells = tables[case.problem.offsets[node] : case.problem.offsets[node + 1]]
+        np.testing.assert_allclose(drawn_exactly(cells), p, rtol=0, atol=1e-9)
+
+
+def test_the_share_by_smoothness_gives_the_table_its_largest_rate():
+    """min_j (p_j - alpha L_j / (2 h m)), beside any other mixture of the two draws."""
+    case = make_case("single", "logistic", seed=3, sizes=[12], sigma=0.05)
+    chosen = DsbaParameters.of(case.problem, "tuned")
+    smoothness = augmented.smoothness(case.shards, "logistic")
+
+    def table_rate(beta):
+        (p,) = literal.mixed(case.shards, "logistic", beta)
+        return np.min(p - chosen.alpha * smoothness / (2 * chosen.kept * 12))
+
+    assert chosen.rates(chosen.kept)[2] == pytest.approx(table_rate(chosen.beta), rel=1e-9)
+    others = [table_rate(beta) for beta in np.linspace(0, 1, 101)]
+    assert max(others) <= table_rate(chosen.beta) * (1 + 1e-9)
+    assert others[0] < 0.0  # uniform draws with this step: nothing is proven
+
+
+@pytest.mark.parametrize("kind", ["dense", "csr"])
+def test_rows_of_zeros_and_a_node_of_nothing_else_do_no_harm(kind):
+    shards = make_shards(4, "logistic", seed=5, sizes=[3, 4, 4, 5], dead=True)
+    shards[0][0][:] = 0.0
+    case = make_case("ring:4", "logistic", shards=shards)
+    problem = stored_as(case, kind)
+    method = dsba.prepare(problem, MethodSetting())
+    state = run(method, method.algorithm.init(), 0, int(50 / method.rho))
+    np.testing.assert_allclose(
+        method.algorithm.output(state), np.tile(problem.optimum().theta, (4, 1)), rtol=0, atol=1e-9
+    )
 
 
 def test_rounding_errors_do_not_add_up():

@@ -14,7 +14,7 @@ from adfs.randomness import stream_key
 from adfs.schedule.delays import Delays
 from oracles import augmented
 from oracles import point_saga as literal
-from support.problems import all_duals, make_case, make_shards, stored_as
+from support.problems import all_duals, drawn_exactly, make_case, make_shards, stored_as
 
 LOSSES = ("logistic", "squared", "squared_hinge", "smoothed_hinge", "huber")
 
@@ -116,6 +116,38 @@ def test_the_step_is_the_published_one_of_the_rules_smoothness():
         chosen = point_saga.prepare(problem, MethodSetting(rule=rule)).parameters
         assert chosen.gamma == pytest.approx(literal.published_step(n, bound + mu, mu), rel=1e-12)
         assert f"{chosen.gamma:.6g}" in str(chosen)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_samples_are_drawn_with_the_probabilities_of_the_page(rule):
+    case = make_case("path:3", "logistic", seed=3)
+    method = point_saga.prepare(case.problem, MethodSetting(rule=rule))
+    p = probabilities(case, "logistic", method)
+    assert (p.max() > 1.2 * p.min()) == (rule == "tuned")
+    found = drawn_exactly(method.algorithm.constants.table)
+    np.testing.assert_allclose(found, p, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("spread", [1.0, 10.0, 1e6, 1e25])
+def test_newtons_method_finds_the_rate_of_the_table(spread):
+    """From below, beside a bisection; never less than with uniform draws."""
+    smoothness = np.geomspace(1.0, spread, 40)
+    chosen = point_saga.PointSagaParameters.of("tuned", smoothness, 1e-3)
+    rate, p = literal.equal_rates(smoothness, chosen.gamma, 1e-3)
+    assert chosen.table == pytest.approx(rate, rel=1e-9)
+    np.testing.assert_allclose(chosen.relative_draws(smoothness) / 40, p, rtol=1e-9)
+    assert chosen.table >= chosen.uniform_rate / 40 * (1 - 1e-12)
+    published = point_saga.PointSagaParameters.of("theory", smoothness, 1e-3)
+    assert chosen.rho >= published.rho * (1 - 1e-9)
+
+
+def test_rows_of_zeros_do_no_harm():
+    shards = make_shards(2, "logistic", seed=5, sizes=[4, 5], dead=True)
+    problem = make_case("path:2", "logistic", shards=shards).problem
+    method = point_saga.prepare(problem, MethodSetting())
+    state = run(method, method.algorithm.init(), 0, int(50 / method.rho))
+    output = method.algorithm.output(state)[0]
+    np.testing.assert_allclose(output, problem.optimum().theta, rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize("smoothness", [1e-6, 0.1, 1.0, 1e3, 1e8])

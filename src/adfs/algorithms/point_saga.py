@@ -108,19 +108,17 @@ class PointSagaParameters(SelfDescribing):
 
     def description(self) -> Description:
         published = 1.0 - 1.0 / (1.0 + self.ridge * self.gamma)
+        uniform = self.rule == "theory"
         facts = [
             Fact("L", self.largest, "largest smoothness of a sample's loss"),
+            Fact("L^", self.smoothness, "L" if uniform else "sqrt(L) times the mean of sqrt(L_k)"),
             Fact("mu", self.ridge, "sum of sigma_i / N"),
-            Fact("gamma", self.gamma, "root of (L+mu) g^2 + (1-1/N) g = 1/(N mu)"),
+            Fact("gamma", self.gamma, "root of (L^ + mu) g^2 + (1 - 1/N) g = 1 / (N mu)"),
             Fact("iterate", 1.0 - self.a**-2, "1 - a^-2, a = 1 + gamma mu"),
+            Fact("table", self.table, "2a p_k / (2a + gamma L_k / (N p_k)), least over k"),
+            Fact("rho", self.rho, "the lesser of the two"),
         ]
-        if self.rule == "theory":
-            facts += [Fact("table", self.table, "2a / (2a + gamma L) / N")]
-        else:
-            facts[2:2] = [Fact("middle", self.smoothness, "sqrt(L) mean sqrt(L_k), as the step's L")]
-            facts += [Fact("table", self.table, "2a p_k / (2a + gamma L_k / (N p_k)), the same for all k")]
-        facts += [Fact("rho", self.rho, "the lesser of iterate and table")]
-        if self.rule == "theory":
+        if uniform:
             facts += [Fact("published", published, "1 - 1 / (1 + mu gamma), never more than rho")]
         title = f"Point-SAGA parameters ({self.rule}) on one machine with {self.n_samples} samples"
         return Description(title, facts)

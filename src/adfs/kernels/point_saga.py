@@ -27,7 +27,8 @@ from adfs.kernels.rows import axpy, dot, multiply_out, prefetch_sample, two_axpy
 from adfs.kernels.sampling import alias_draw, prefetch_cell, uniform
 
 # Columns of a sample's line: its l' in the table, the prox's warm start; then the constants
-# |x|^2, label, weight and 1 / (N p), the boost of a sample that is drawn with probability p. Eight doubles, so that a line is one cache line.
+# |x|^2, label, weight and boost, 1 / (N p) of a sample that is drawn with probability p.
+# Eight doubles, so that a line is one cache line.
 SLOPE, WARM, NORM2, LABEL, WEIGHT, BOOST = range(6)
 LINE = 8
 AHEAD = 16  # rounds between asking for a row's memory and using it
