@@ -98,9 +98,7 @@ def run_of(problem, parameters, schedule, tol, seed):
 def main(quick=False, seeds=3, path=None):
     """Print a row per setting and the summary; returns the rows."""
     time.perf_counter = time.process_time  # others may use the machine
-    print_head(
-        "data", "loss", "sigma", "graph", "tol", "shared", "stratified", "ratios", "seconds", "notes"
-    )
+    print_head("data", "loss", "sigma", "graph", "tol", *SCHEDULES, "ratios", "seconds", "notes")
     loaded, rows, started = {}, [], time.process_time()
     for data, loss, sigma, graph, tol in settings(quick):
         loaded.setdefault(data, adfs.datasets.load(data))
@@ -143,10 +141,12 @@ def print_summary(rows):
         "seconds: worst", "median", "best",
     )  # fmt: skip
     for label, chosen in groups(rows):
-        medians, seconds = (np.array([row[what] for row in chosen]) for what in ("median", "seconds"))
+        medians = np.array([row["median"] for row in chosen])
+        seconds = np.array([row["seconds"] for row in chosen])
         numbers = [min(row["ratios"][0] for row in chosen), *spread(medians)]
         print_row(label, str(len(chosen)), *(f"{x:.2f}" for x in numbers),
-                  str(int(np.sum(medians < 1.0))), *(f"{x:.2f}" for x in spread(seconds)))  # fmt: skip
+                  str(int(np.sum(medians < 1.0))),
+                  *(f"{x:.2f}" for x in spread(seconds)))  # fmt: skip
     worst = sorted(rows, key=lambda row: row["median"])[:5]
     print("\nworst:", "; ".join(f"{row['setting']} {row['median']:.3f}" for row in worst))
     print("notes:", "; ".join(f"{row['setting']} {row['notes']}" for row in rows if row["notes"]))

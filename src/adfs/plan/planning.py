@@ -161,7 +161,8 @@ def plan(
 ) -> Plan:
     """Predict what every method takes on a problem, and recommend one.
 
-    Nothing is timed: the same problem gives the same plan.
+    Nothing is timed: the same problem gives the same plan. ``adfs`` and ``ns-adfs`` are predicted
+    with the draws that ``auto`` and ``best`` use (docs/algorithms/stratified.md).
 
     Parameters
     ----------
@@ -188,7 +189,7 @@ def plan(
     """
     checks.positive("tol", tol, "try 1e-6")
     checks.choice("clock", clock, CLOCKS)
-    setting = MethodSetting("tuned", tau, clock, delays or Delays(tau=tau), seed)
+    setting = MethodSetting("tuned", tau, clock, delays or Delays(tau=tau), seed, "auto")
     return plan_with(problem, setting, tol, None if algorithms is None else list(algorithms), pilot)
 
 
