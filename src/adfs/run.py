@@ -189,6 +189,7 @@ def run(
     peers = network.peers
     peers.timeout = None  # one rank may have more rows than another
     name = automatic(problem) if algorithm == "auto" else algorithm
+    setting = setting.for_method(name)
     if not network.is_whole:
         require_same(peers, _shared_by_ranks(name, setting, stopping, options))
     start, method = _prepare(problem, name, setting, options)

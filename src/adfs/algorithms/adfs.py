@@ -33,11 +33,9 @@ THEOREM = (
     "what is seen is mostly one to two and a half times the proven rate, unless samples that "
     "are visited rarely hold it up."
 )
-
-
 STRATIFIED = (
     "Theorem 1 is about samples drawn independently; no theorem covers stratified draws. ρ is the "
-    "rate that it proves for independent ones with the same parameters."
+    "rate that it proves for independent ones with the same parameters. " + base.WITHOUT_THEOREM
 )
 FASTEST_STRATIFIED = 3.0  # times rho, seen where visits bind (docs/algorithms/stratified.md)
 

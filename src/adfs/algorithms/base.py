@@ -171,6 +171,13 @@ class MethodSetting(NamedTuple):
     schedule: str = "shared"  # "poisson": the continuized form; "stratified": samples in epochs
     costs: Costs = PAPER
 
+    def for_method(self, name: str) -> "MethodSetting":
+        """The schedule ``auto`` is ``stratified`` where the method has it, else ``shared``."""
+        if self.schedule != "auto":
+            return self
+        has_it = name in _WITH_SCHEDULE["stratified"]
+        return self._replace(schedule="stratified" if has_it else "shared")
+
 
 @dataclass(frozen=True)
 class Method:
@@ -252,6 +259,9 @@ def numbers_per_event(row: float, n_features: int, p_comm: float) -> float:
 
 Factory = Callable[[Problem, MethodSetting], Method]
 REGISTRY: dict[str, Factory] = {}
+WITHOUT_THEOREM = (
+    "The certified gap does not depend on how samples are drawn; schedule shared has the theorem."
+)
 SCHEDULES = ("shared", "poisson", "stratified")
 _WITH_SCHEDULE: dict[str, set[str]] = {"poisson": set(), "stratified": set()}  # of algorithms
 ONE_MACHINE: set[str] = set()  # algorithms for one machine, without a network
@@ -272,6 +282,7 @@ def register(
     def add(factory: Factory) -> Factory:
         @functools.wraps(factory)
         def checked(problem: Problem, setting: MethodSetting) -> Method:
+            setting = setting.for_method(name)
             require_schedule(name, setting.schedule)
             require_engine(name, problem.network.size)
             require_scaled(problem)
@@ -293,8 +304,8 @@ def register(
 
 
 def require_schedule(name: str, schedule: str) -> None:
-    checks.choice("schedule", schedule, SCHEDULES)
-    if schedule != "shared" and name not in _WITH_SCHEDULE[schedule]:
+    checks.choice("schedule", schedule, ("auto", *SCHEDULES))
+    if schedule not in ("auto", "shared") and name not in _WITH_SCHEDULE[schedule]:
         raise ParameterError(
             f"Algorithm {name!r} has no schedule {schedule!r}; choose schedule shared, or one of "
             f"the algorithms {', '.join(sorted(_WITH_SCHEDULE[schedule]))}."
