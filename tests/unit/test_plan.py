@@ -179,3 +179,16 @@ def test_curves_pass_through_the_prediction():
     here = next(point for point in plan.over_nodes if point.n == 16)
     for each in plan.predictions:
         assert here.times[each.algorithm] == pytest.approx(each.idealized_time, rel=1e-9)
+
+
+def test_the_graph_that_is_there_is_predicted_as_it_is():
+    plan = adfs.plan(higgs_like(16), pilot=False)
+    [grid] = [point for point in plan.over_graphs if point.graph == "grid"]
+    for each in plan.predictions:
+        assert grid.times[each.algorithm] == pytest.approx(each.idealized_time)
+
+
+def test_a_better_connected_graph_is_predicted_to_be_faster_for_gossip():
+    plan = adfs.plan(higgs_like(16), tau=50.0, pilot=False)
+    times = {point.graph: point.times["adfs"] for point in plan.over_graphs}
+    assert times["ring"] > times["grid"] > times["hypercube"] > times["complete"]
