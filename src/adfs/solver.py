@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 
 from adfs.agreement import attempt
 from adfs.algorithms.base import MethodSetting
+from adfs.costs import Costs, agreed_costs
 from adfs.engine.checkpointer import Checkpoints
 from adfs.engine.interrupts import Interrupts
 from adfs.engine.progress import run_display
@@ -40,6 +41,7 @@ def solve(
     schedule: str = "shared",
     checkpoints: Checkpoints | None = None,
     timeout: float = 60.0,
+    costs: str | Costs = "paper",
 ) -> Result:
     """Minimise the problem's ``F`` to a relative duality gap of ``tol``.
 
@@ -91,6 +93,10 @@ def solve(
     timeout : float
         With ``engine="mpi"``: seconds without a sign of another rank after which the job ends. It
         has to be longer than a pass over a rank's rows.
+    costs : {"paper", "measured"} or Costs
+        What elementary steps take in idealized time. ``paper``: a sample's gradient costs as much
+        as its proximal step; ``measured``: what they take on this machine, measured once and
+        stored (docs/time-model.md).
 
     Examples
     --------
@@ -110,6 +116,7 @@ def solve(
         return setting, Stopping(tol, max_iter, time_limit, clock_limit)
 
     setting, stopping = attempt(network.peers, checked)
+    setting = setting._replace(costs=agreed_costs(network.peers, costs))
     wanted = progress if network.rank == 0 else False
     with (
         Interrupts(signals) as interrupts,

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adfs import checks
+from adfs.costs import PAPER, Costs
 from adfs.errors import ParameterError
 from adfs.kernels.memory import aligned_zeros
 from adfs.losses import names
@@ -157,7 +158,10 @@ class Timekeeper(Protocol):
 
 
 class MethodSetting(NamedTuple):
-    """Settings of a method: the rule for its parameters, the time model, seed and schedule."""
+    """Settings of a method: the rule for its parameters, the time model, seed and schedule.
+
+    ``costs`` are what elementary steps take: a method asks ``costs.of(problem)``.
+    """
 
     rule: Any = "tuned"  # a rule's name, or the parameters themselves
     tau: float = 5.0
@@ -165,6 +169,7 @@ class MethodSetting(NamedTuple):
     delays: Delays = Delays(tau=5.0)
     seed: int = 0
     schedule: str = "shared"  # "poisson": the continuized form; "stratified": samples in epochs
+    costs: Costs = PAPER
 
 
 @dataclass(frozen=True)

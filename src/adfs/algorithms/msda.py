@@ -269,7 +269,7 @@ class Msda(base.RoundAlgorithm[MsdaState]):
 def _prepare(
     problem: Problem, setting: base.MethodSetting, rounds: int | None = None
 ) -> base.Method:
-    work = problem.conditioning.live_counts.astype(np.float64)
+    work = problem.conditioning.live_counts * setting.costs.of(problem).dual_gradient
     place = problem.topology.edges, problem.n_nodes, setting.delays
     pass_time, tau_time = (mean_time(each, *place) for each in (Cost(work), Cost(0.0 * work, 1)))
     chosen = choose(problem, setting.rule, rounds, pass_time, tau_time)

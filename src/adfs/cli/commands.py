@@ -41,7 +41,7 @@ the nodes of a network, or are there already. The run ends when a duality gap pr
 is better by more than --tol.
 
 options:
-{options.DATA}{options.PROBLEM}{options.TIME}
+{options.DATA}{options.PROBLEM}{options.TIME}{options.COSTS}
 the run
   --algorithm NAME: algorithm = auto  one of the names that `adfs info` lists; auto takes adfs, or
     ns-adfs where the loss is not smooth; best takes what `adfs plan` recommends
@@ -180,7 +180,7 @@ Run several algorithms on one problem and one network, and print how long each t
 iterations, passes, messages, bytes or seconds.
 
 options:
-{options.DATA}{options.PROBLEM}{options.DELAYS}
+{options.DATA}{options.PROBLEM}{options.DELAYS}{options.COSTS}
 the runs
   --algorithms A,B,C: names  names from `adfs info`, with a rule for the parameters as in
     dsba:theory if they are not to be tuned (default: all that accept the problem; the table lists
@@ -225,14 +225,14 @@ plan  predict which method is fastest, and what limits it
 
 Predict idealized time, messages and bytes of every method for a DATA, or without DATA for given
 sizes; say what limits each, at how many nodes the network takes as long as computing, and which
-method to take. Nothing is timed, so a plan repeats.
+method to take. No run is timed, so a plan repeats.
 
 options:
 {options.DATA.replace("DATA", "[DATA]", 1)}
 sizes in the place of DATA, with --features
   --rows N: positive  number of samples on all nodes
   --kappa K: number  condition number of the problem, 1 + smoothness / regularisation
-{PLANNED}{options.DELAYS}
+{PLANNED}{options.DELAYS}{options.COSTS}
 the runs that are predicted
   --tol TOL: number = 1e-06  relative duality gap
   --no-pilot  predict from theory and experience alone, without short runs on a part of the rows

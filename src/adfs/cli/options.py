@@ -19,6 +19,7 @@ LOSSES = (
 )  # fmt: skip
 PARTITIONS = ("even", "contiguous", "draw", "sorted")
 CLOCKS = ("nonblocking", "rendezvous")
+COST_NAMES = ("paper", "measured")
 RULES = ("paper", "balanced", "exact", "projector", "tuned", "theory")
 LAWS = ("constant", "exponential", "lognormal", "pareto")
 SCOPES = ("both", "communications", "computations")
@@ -99,7 +100,7 @@ CHOICES = {
     "loss": LOSSES, "partition": PARTITIONS, "cut": PARTITIONS[:2], "clock": CLOCKS,
     "rule": RULES, "law": LAWS, "scope": SCOPES, "axis": AXES, "weighting": ("balanced",),
     "shell": SHELLS, "engine": ("local", "mpi"), "mapping": ("contiguous", "graph"),
-    "schedule": ("shared", "poisson", "stratified"),
+    "schedule": ("shared", "poisson", "stratified"), "costs": COST_NAMES,
 }  # fmt: skip
 SUGGESTIONS = {
     "graph": GRAPHS, "dataset": DATASETS, "algorithm": ("auto", "best", *ALGORITHMS),
@@ -228,6 +229,10 @@ TIME = f"""
 the time model
   --tau T: number = 5  time of one communication, in units of one sample's proximal step
 {CLOCK}"""
+COSTS = """
+  --costs NAME: costs = paper  what elementary steps take: paper (the gradient of a sample takes as
+    long as its proximal step, a dual gradient one pass) or measured (what they take on this
+    machine, measured once and stored)"""
 DELAYS = f"""
 the time model
   --tau T: numbers = 5  time of one communication, or one per edge: 5,5,2

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 from adfs import checks
 from adfs.algorithms import registered  # noqa: F401  (fills the registry)
 from adfs.algorithms.base import ONE_MACHINE, MethodSetting
-from adfs.algorithms.newton import MOST_FEATURES, dense_hessian_cost
+from adfs.algorithms.newton import MOST_FEATURES
+from adfs.costs import Costs, agreed_costs
 from adfs.errors import GraphError, ParameterError
 from adfs.graphs.closed_forms import FamilyFacts, family_facts
 from adfs.plan.pilot import refine
@@ -175,10 +176,11 @@ def plan(
     seed: int = 0,
     algorithms: Sequence[str] | None = None,
     pilot: bool = True,
+    costs: str | Costs = "paper",
 ) -> Plan:
     """Predict what every method takes on a problem, and recommend one.
 
-    Nothing is timed: the same problem gives the same plan.
+    No run is timed: the same problem and costs give the same plan.
 
     Parameters
     ----------
@@ -194,6 +196,8 @@ def plan(
     pilot : bool
         Whether to run methods without a theorem (Newton, L-BFGS) on a part of the rows, where that
         takes at most 5 % of the predicted time.
+    costs : {"paper", "measured"} or Costs
+        What elementary steps take, as for `adfs.solve`.
 
     Examples
     --------
@@ -206,6 +210,7 @@ def plan(
     checks.positive("tol", tol, "try 1e-6")
     checks.choice("clock", clock, CLOCKS)
     setting = MethodSetting("tuned", tau, clock, delays or Delays(tau=tau), seed)
+    setting = setting._replace(costs=agreed_costs(problem.network.peers, costs))
     return plan_with(problem, setting, tol, None if algorithms is None else list(algorithms), pilot)
 
 
@@ -218,7 +223,7 @@ def plan_with(
     if not found:
         raise ParameterError(next(iter(refused.values()), "There is no algorithm to plan with."))
     found, spent = refine(problem, setting, tol, found) if pilot else (found, 0.0)
-    sizes = Sizes.of(problem, setting.tau)
+    sizes = Sizes.of(problem, setting.tau, setting.costs)
     graph = problem.topology.name
     curves = Curves(sizes, tol, found, graph.partition(":")[0])
     return Plan(found, tol, sizes, graph, refused, spent, **curves.all())
@@ -315,7 +320,7 @@ def _scales(each: Prediction, parts: Parts) -> tuple[float, float]:
 
 def plan_sizes(
     n_samples: int, n_features: int, kappa: float, graphs: Sequence[str], nodes: Sequence[int],
-    tau: float = 5.0, tol: float = 1e-6,
+    tau: float = 5.0, tol: float = 1e-6, costs: str | Costs = "paper",
 ) -> list[Plan]:  # fmt: skip
     """Plans without data, one per graph and number of nodes.
 
@@ -328,13 +333,13 @@ def plan_sizes(
     >>> one.best.algorithm
     'adfs'
     """
-    found = []
+    found, prices = [], Costs.read(costs).of_dense(n_features).largest()
     for graph in graphs:
         for n in nodes:
             facts = family_facts(graph, n)
             sizes = Sizes(
                 n, n_samples / n, tau, kappa, kappa, facts.gamma, facts.n_edges, facts.diameter,
-                n_features, dense_hessian_cost(n_features),
+                n_features, **prices,
             )  # fmt: skip
             found.append(_plan_of(sizes, tol, graph))
     return found
