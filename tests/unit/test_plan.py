@@ -71,6 +71,13 @@ def test_random_delays_and_slow_nodes_take_longer():
         assert delayed.idealized_time > 1.5 * usual.idealized_time
 
 
+def test_a_plan_predicts_the_draws_that_best_uses():
+    problem = higgs_like()
+    [found] = adfs.plan(problem, algorithms=["adfs"], pilot=False).predictions
+    [drawn] = predict_all(problem, SETTING._replace(schedule="stratified"), 1e-6, ["adfs"])[0]
+    assert found == drawn
+
+
 def test_losses_that_are_not_smooth_have_one_method():
     found, refused = predict_all(make_problem("hinge"), SETTING, 1e-3)
     assert [each.algorithm for each in found] == ["ns-adfs"]
@@ -107,7 +114,7 @@ def test_best_has_the_bits_of_the_method_it_takes():
     problem = higgs_like()
     chosen = adfs.solve(problem, "best")
     assert chosen.algorithm == adfs.plan(problem).best.algorithm
-    named = adfs.solve(problem, chosen.algorithm)
+    named = adfs.solve(problem, chosen.algorithm, schedule=chosen.schedule)
     assert np.array_equal(chosen.theta, named.theta)
     assert chosen.algorithm in chosen.choice.reason
     assert chosen.choice.idealized_time == chosen.choice.pilot_time + named.idealized_time

@@ -180,7 +180,8 @@ def plan(
 ) -> Plan:
     """Predict what every method takes on a problem, and recommend one.
 
-    No run is timed: the same problem and costs give the same plan.
+    No run is timed: the same problem and costs give the same plan. ``adfs`` and ``ns-adfs`` are
+    predicted with the draws that ``auto`` and ``best`` use (docs/algorithms/stratified.md).
 
     Parameters
     ----------
@@ -209,7 +210,7 @@ def plan(
     """
     checks.positive("tol", tol, "try 1e-6")
     checks.choice("clock", clock, CLOCKS)
-    setting = MethodSetting("tuned", tau, clock, delays or Delays(tau=tau), seed)
+    setting = MethodSetting("tuned", tau, clock, delays or Delays(tau=tau), seed, "auto")
     setting = setting._replace(costs=agreed_costs(problem.network.peers, costs))
     return plan_with(problem, setting, tol, None if algorithms is None else list(algorithms), pilot)
 
