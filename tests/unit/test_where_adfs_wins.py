@@ -41,7 +41,7 @@ def test_a_spread_is_the_standard_deviation_over_the_mean():
 def test_every_axis_goes_through_the_base_point(sweep):
     axes = [axis for pair in sweep.maps for axis in pair] + list(sweep.cuts)
     for axis in axes:
-        assert axis.at(sweep.base, axis.values[axis.index(sweep.base)]) == sweep.base
+        assert axis.at(sweep.base, axis.values[axis.base_index(sweep.base)]) == sweep.base
         assert len(axis.ticks) == len(axis.values)
     assert len(set(sweep.places())) == len(sweep.places())
 

@@ -60,6 +60,7 @@ class Axis(NamedTuple):
     field: str
     values: tuple[float | str, ...]
     names: tuple[str, ...] = ()
+    ordered: bool = True
 
     def at(self, base: Place, value: float | str) -> Place:
         if self.field == "data":
@@ -67,7 +68,7 @@ class Axis(NamedTuple):
             return base._replace(data=name, features=base.features if plus else 0)
         return base._replace(**{self.field: value})  # type: ignore[arg-type]
 
-    def index(self, base: Place) -> int:
+    def base_index(self, base: Place) -> int:
         """Which of its values the base point has."""
         return next(k for k, value in enumerate(self.values) if self.at(base, value) == base)
 
@@ -105,11 +106,12 @@ FULL = Sweep(
         Axis("sigma", "sigma", (1.0, 0.1, 0.01)),
         Axis("graph of 16 nodes", "graph",
              ("star:16", "ring:16", "grid:4x4", "complete:16"),
-             ("star", "ring", "grid", "complete")),
+             ("star", "ring", "grid", "complete"), ordered=False),
         Axis("nodes of a grid", "graph", ("grid:2x2", "grid:4x4", "grid:6x6"),
              ("4", "16", "36")),
         Axis("data", "data", (TEXT, "covtype", "higgs", "covtype+", "higgs+"),
-             ("Reuters", "Covtype", "Higgs", "Covtype,\nkernel", "Higgs,\nkernel")),
+             ("Reuters", "Covtype", "Higgs", "Covtype,\nkernel", "Higgs,\nkernel"),
+             ordered=False),
     ),
     seeds=3,
 )  # fmt: skip

@@ -250,7 +250,7 @@ def pictures(sweep: Sweep, found: list[Won]) -> list[Picture]:
         ]
         return RatioMap(
             across.label, up.label, across.ticks, up.ticks, cells,
-            (across.index(sweep.base), up.index(sweep.base)),
+            (across.base_index(sweep.base), up.base_index(sweep.base)),
         )  # fmt: skip
 
     maps = {
@@ -262,11 +262,11 @@ def pictures(sweep: Sweep, found: list[Won]) -> list[Picture]:
             axis.label, axis.ticks,
             {charge: [cell(axis.at(sweep.base, value), charge) for value in axis.values]
              for charge in CHARGES},
-            axis.index(sweep.base),
+            axis.base_index(sweep.base), axis.ordered,
         )
         for axis in sweep.cuts
     ]  # fmt: skip
     return [
         Picture("where-adfs-wins", (11.0, 9.0), partial(draw_maps, maps)),
-        Picture("where-adfs-wins-cuts", (15.0, 4.5), partial(draw_cuts, cuts)),
+        Picture("where-adfs-wins-cuts", (16.0, 5.0), partial(draw_cuts, cuts)),
     ]

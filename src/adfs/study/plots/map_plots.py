@@ -65,6 +65,7 @@ def draw_maps(rows: Mapping[str, Sequence[RatioMap]], figure: Figure) -> None:
             ax.tick_params(length=0)
             ax.spines[:].set_visible(False)
         line[0].set_title(title, loc="left", fontsize=11, fontweight="bold", pad=10)
+        line[-1].set_title("dot: base point; thick line: ratio 1", loc="right", fontsize=9, pad=10)
     if image is not None:
         bar = figure.colorbar(image, ax=axes, shrink=0.6, aspect=30, pad=0.02)
         ticks = [1 / 3, 1 / 2, 1.0, 2.0, 3.0]
@@ -102,28 +103,36 @@ def _draw_boundary(ax: Axes, one: RatioMap) -> None:
 
 
 class Cut(NamedTuple):
-    """Cells along one axis, by the title of their line; ``base`` is the index of the base point."""
+    """Cells along one axis, by the title of their line; ``base`` is the index of the base point.
+
+    Points are joined where the axis is ``ordered``.
+    """
 
     xlabel: str
     ticks: Sequence[str]
     lines: Mapping[str, Sequence[MapCell]]
     base: int
+    ordered: bool = True
 
 
 def draw_cuts(cuts: Sequence[Cut], figure: Figure) -> None:
     """Draw a ratio along several axes, side by side, with the rival's name at each point."""
-    axes = np.atleast_1d(figure.subplots(1, len(cuts), sharey=True))
+    widths = [len(cut.ticks) for cut in cuts]
+    axes = figure.subplots(1, len(cuts), sharey=True, squeeze=False, width_ratios=widths)[0]
     for ax, cut in zip(axes, cuts, strict=True):
         places = range(len(cut.ticks))
         for k, (label, cells) in enumerate(cut.lines.items()):
             values = [cell.ratio or np.nan for cell in cells]
-            ax.plot(places, values, color=HUES[k], marker="os"[k % 2], markersize=6, label=label)
+            ax.plot(places, values, color=HUES[k], marker="os"[k % 2], markersize=6, label=label,
+                    linewidth=1.2 if cut.ordered else 0.0)  # fmt: skip
             for x, (cell, value) in enumerate(zip(cells, values, strict=True)):
                 others = [line[x].ratio or 0.0 for line in cut.lines.values()]
                 above = value >= max(others)
-                ax.annotate(shown_name(cell.rival), (x, value), xytext=(0, 6 if above else -6),
-                            textcoords="offset points", ha="center",
-                            va="bottom" if above else "top", color=HUES[k], fontsize=7)  # fmt: skip
+                ax.annotate(shown_name(cell.rival), (x, value), xytext=(0, 7 if above else -7),
+                            textcoords="offset points", ha="center", fontsize=8,
+                            va="bottom" if above else "top", color=HUES[k],
+                            bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5,
+                                  "alpha": 0.8})  # fmt: skip
         ax.axvline(cut.base, color=GREY, linewidth=6.0, alpha=0.25, zorder=0)
         ax.axhline(1.0, color=INK, linewidth=1.2, zorder=0)
         ax.set_yscale("log")
@@ -135,7 +144,11 @@ def draw_cuts(cuts: Sequence[Cut], figure: Figure) -> None:
         axes[0], [cell.ratio for cut in cuts for line in cut.lines.values() for cell in line]
     )
     axes[0].set_ylabel(f"{RATIO}\n(above 1: ADFS is the fastest)")
-    axes[0].legend(frameon=False, loc="lower left", title="charge")
+    handles, labels = axes[0].get_legend_handles_labels()
+    figure.legend(
+        handles, [f"charge: {label}" for label in labels], loc="outside upper left", ncols=2,
+        frameon=False,
+    )  # fmt: skip
 
 
 def _ratio_ticks(ax: Axes, ratios: Sequence[float | None]) -> None:
