@@ -24,16 +24,12 @@ SIMPLE = "newton if d <= 2,000, else lbfgs"
 
 
 def time_to(result, tol=TOL):
-    """Idealized time at which the relative gap first passed ``tol``, log-linear in between."""
+    """Idealized time of the first evaluation at which the relative gap was at most ``tol``."""
     if result.status != "converged":
         return math.inf
     trace = result.trace
     gaps = np.array(trace["duality_gap"]) / np.abs(trace["objective"])
-    times, k = np.array(trace["idealized_time"]), int(np.argmax(gaps <= tol))
-    if k == 0 or not gaps[k] > 0.0 or not np.isfinite(gaps[k - 1]):
-        return float(times[k])
-    before, after = np.log(gaps[k - 1 : k + 1])
-    return float(times[k - 1] + (math.log(tol) - before) / (after - before) * np.diff(times)[k - 1])
+    return float(trace["idealized_time"][int(np.argmax(gaps <= tol))])
 
 
 def measure(setting, problem, delays, predictions, known):
