@@ -76,7 +76,7 @@ KNOWN = [
     Setting("a9a", "complete:9", 200, 1.0, 50.0),
     Setting("a9a", "complete:4", 3000, 1.0, 0.5, "exponential"),
     Setting("mushrooms", "grid:4x4", 400, 0.1, 10.0),
-    Setting("reuters-money-fx", "ring:4", 1500, 0.01, 1.0, loss="squared"),
+    Setting("reuters-money-fx", "ring:4", 300, 0.01, 1.0, loss="squared"),
     Setting("reuters-money-fx", "grid:3x3", 500, 1.0, 5.0),
     Setting("reuters-money-fx", "grid:4x4", 300, 0.1, 0.1),
     Setting("reuters-money-fx", "ring:9", 500, 0.1, 50.0),
