@@ -65,6 +65,15 @@ def arrays_of(algorithm: Any, state: Any) -> Arrays:
     return found
 
 
+def executed(algorithm: Any, state: Any, events: Events) -> Events:
+    """The block just taken with the kinds of rounds that it came to be, for clocks and counts.
+
+    They are those of the source, unless the algorithm chooses them on its way and says so.
+    """
+    found: Events = algorithm.executed(state, events) if hasattr(algorithm, "executed") else events
+    return found
+
+
 def copy_into(views: Named, stored: Named) -> None:
     for name, view in views.items():
         view[...] = stored[name]
@@ -92,7 +101,9 @@ class Algorithm(Protocol[S]):
     It computes at the nodes of this process and learns about others through ``problem.network``
     alone. A move consumes a block of the schedule; cutting the schedule elsewhere never changes a
     bit. An algorithm with a second model, which may have the smaller certificate, has a
-    method ``second_output`` beside ``output``.
+    method ``second_output`` beside ``output``. One that chooses the kinds of its rounds on its way
+    has a method ``executed(state, events)``: the block of its last ``step`` with these kinds; its
+    source draws the kinds that are expected.
     """
 
     def init(self, theta: Vector | None = None) -> S:
