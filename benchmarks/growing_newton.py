@@ -57,7 +57,7 @@ def times(problem, rule, tau, seed=0):
 
 def samples(problem, tau):
     """Shares of the rows that the rule chooses."""
-    return adfs.prepare(problem, "newton", tau=tau).parameters.shares
+    return adfs.prepare(problem, "newton", delays=adfs.Delays(tau=tau)).parameters.shares
 
 
 def measure(problem):
@@ -69,7 +69,11 @@ def measure(problem):
             yield from ({"tau": tau, "levels": 0, "tol": tol, "ratio": 1.0} for tol in TOLS)
             continue
         plain = plain or times(problem, "theory", tau)[1]
-        one = float(adfs.prepare(problem, "newton", "theory", tau=tau).clock.lengths[0])
+        one = float(
+            adfs.prepare(
+                problem, "newton", rule="theory", delays=adfs.Delays(tau=tau)
+            ).clock.lengths[0]
+        )
         for seed in SEEDS:
             found = times(problem, "tuned", tau, seed)[0]
             for tol, count, time in zip(TOLS, plain, found, strict=True):
