@@ -24,7 +24,8 @@ class Prediction(NamedTuple):
     ``computing`` is the part of the idealized time in which the busiest node computes, and
     ``work`` what all nodes compute, both in proximal steps. ``limit`` is ``computing``, ``visits``
     (every sample has to be seen), ``conditioning`` (many passes) or ``network``; ``basis`` says
-    where the number of iterations comes from: ``theory`` or ``pilot``.
+    where the number of iterations comes from: ``theory`` or ``pilot``. A method that chooses its
+    kinds of rounds on its way is not ``alike``: their number does not say how long it takes.
     """
 
     algorithm: str
@@ -36,6 +37,7 @@ class Prediction(NamedTuple):
     bytes: float
     limit: str
     basis: str
+    alike: bool = True
 
     def with_iterations(self, iterations: float) -> "Prediction":
         """The same method with iterations that a pilot has found."""
@@ -63,6 +65,7 @@ def predict(problem: Problem, name: str, setting: MethodSetting, tol: float) -> 
         bytes=scale * counts.bytes,
         limit=_limit(method, busy / clock.time if clock.time > 0.0 else 1.0, passes),
         basis="theory",
+        alike=not hasattr(method.algorithm, "executed"),
     )
 
 
