@@ -71,6 +71,13 @@ def test_random_delays_and_slow_nodes_take_longer():
         assert delayed.idealized_time > 1.5 * usual.idealized_time
 
 
+def test_a_plan_predicts_the_draws_that_best_uses():
+    problem = higgs_like()
+    [found] = adfs.plan(problem, algorithms=["adfs"], pilot=False).predictions
+    [drawn] = predict_all(problem, SETTING._replace(schedule="stratified"), 1e-6, ["adfs"])[0]
+    assert found == drawn
+
+
 def test_losses_that_are_not_smooth_have_one_method():
     found, refused = predict_all(make_problem("hinge"), SETTING, 1e-3)
     assert [each.algorithm for each in found] == ["ns-adfs"]
@@ -107,7 +114,7 @@ def test_best_has_the_bits_of_the_method_it_takes():
     problem = higgs_like()
     chosen = adfs.solve(problem, "best")
     assert chosen.algorithm == adfs.plan(problem).best.algorithm
-    named = adfs.solve(problem, chosen.algorithm)
+    named = adfs.solve(problem, chosen.algorithm, schedule=chosen.schedule)
     assert np.array_equal(chosen.theta, named.theta)
     assert chosen.algorithm in chosen.choice.reason
     assert chosen.choice.idealized_time == chosen.choice.pilot_time + named.idealized_time
@@ -192,3 +199,19 @@ def test_a_better_connected_graph_is_predicted_to_be_faster_for_gossip():
     plan = adfs.plan(higgs_like(16), tau=50.0, pilot=False)
     times = {point.graph: point.times["adfs"] for point in plan.over_graphs}
     assert times["ring"] > times["grid"] > times["hypercube"] > times["complete"]
+
+
+def test_seconds_are_those_of_the_busiest_rank_and_of_waiting():
+    problem, costs = higgs_like(4), adfs.Costs(seconds=1e-6)
+    known = SETTING._replace(costs=costs)
+    found = {ranks: predict(problem, "adfs", known, 1e-6, ranks) for ranks in (1, 2, 4)}
+    assert found[4].seconds == pytest.approx(1e-6 * found[4].idealized_time)
+    assert found[1].seconds == pytest.approx(1e-6 * found[1].work)
+    assert found[4].seconds < found[2].seconds < found[1].seconds + 1e-6 * found[1].idealized_time
+    assert math.isnan(predict(problem, "adfs", SETTING, 1e-6).seconds)
+
+
+def test_a_plan_without_data_has_seconds_where_steps_are_known():
+    costs = adfs.Costs(seconds=1e-7)
+    [plan] = plan_sizes(10**6, 50, 1e4, ["grid"], [16], costs=costs)
+    assert plan.best.seconds == pytest.approx(1e-7 * plan.best.idealized_time)

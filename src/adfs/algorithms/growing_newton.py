@@ -27,7 +27,7 @@ import numpy as np
 from adfs.algorithms import base
 from adfs.algorithms.base import Vector
 from adfs.algorithms.descent import messages
-from adfs.algorithms.nested_samples import NestedSamples, sample_sizes
+from adfs.algorithms.nested_samples import NestedSamples
 from adfs.algorithms.newton import (
     BLOCK,
     Newton,
@@ -36,6 +36,7 @@ from adfs.algorithms.newton import (
     evaluation_costs,
     usual_steps,
 )
+from adfs.costs import NodeCosts
 from adfs.problem.finite_sum import Problem
 from adfs.schedule.events import Events
 from adfs.schedule.rounds import Cost, RoundClock, Rounds
@@ -248,24 +249,22 @@ class GrowingNewton(Newton[GrowingState]):
 
 
 def prepare_growing(
-    problem: Problem, chosen: NewtonParameters, setting: base.MethodSetting
+    problem: Problem, chosen: NewtonParameters, costs: NodeCosts, setting: base.MethodSetting
 ) -> base.Method | None:
     """The method on growing samples; None where they are not expected to pay."""
-
-    def costs(share: float) -> list[Cost]:
-        sizes = sample_sizes(problem.sizes, (share,))[0]
-        return evaluation_costs(problem, sizes, chosen.hessian_cost, chosen.rounds)
 
     def times(every: list[Cost]) -> Vector:
         edges = problem.topology.edges
         return RoundClock(every, edges, problem.n_nodes, setting.delays).lengths
 
     shares = choose_shares(
-        problem.n_samples, problem.n_features, lambda share: float(times(costs(share))[0])
+        problem.n_samples,
+        problem.n_features,
+        lambda share: float(times(evaluation_costs(problem, costs, share))[0]),
     )
     if len(shares) == 1:
         return None
-    every = [cost for share in shares for cost in costs(share)]
+    every = [cost for share in shares for cost in evaluation_costs(problem, costs, share)]
     samples = NestedSamples(problem, shares, setting.seed)
     algorithm = GrowingNewton(
         problem,

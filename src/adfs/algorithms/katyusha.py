@@ -71,6 +71,7 @@ class MeanForm:
         self.most = max(1, self.n_samples // self.total_batch(1))  # the largest b with B <= N
         nominal = setting.delays.nominal(problem.topology.n_edges, problem.n_nodes)
         tau, self._speed = np.split(nominal, [problem.topology.n_edges])
+        self._costs = setting.costs.of(problem)
         self._reduction_time = self.diameter * float(np.max(tau, initial=0.0))
 
     def variance(self, batch: Any) -> Any:
@@ -87,14 +88,26 @@ class MeanForm:
 
     def costs(self, batch: int, snapshot_moves: bool) -> list[Cost]:
         """An inner round, and a snapshot with or without an inner round after it."""
-        inner = np.where(self.counts > 0, float(batch), 0.0)
-        both = self.counts + inner * snapshot_moves
+        inner = np.where(self.counts > 0, float(batch), 0.0) * self._costs.sampled_gradient
+        both = self.counts * self._costs.gradient + inner * snapshot_moves
         return [Cost(inner, self.diameter), Cost(both, self.diameter * (1 + snapshot_moves))]
+
+    def prices(self, batch: int, snapshot_moves: bool) -> list[base.Counts]:
+        """Gradients and messages of these rounds; an all-reduce takes 2 (n - 1) messages."""
+        n_comm, d = 2 * (self.problem.n_nodes - 1), self.problem.n_features
+        inner, both = self.total_batch(batch), self.n_samples
+        if snapshot_moves:
+            both += inner
+        return [
+            base.Counts.of_vectors(d, 0, inner, n_comm),
+            base.Counts.of_vectors(d, 0, both, n_comm * (1 + snapshot_moves)),
+        ]
 
     def time_per_efold(self, batch: Any, every: Any, rho: Any) -> Any:
         """Idealized time of a factor e, at ``rho`` per round and a snapshot ``every`` so many."""
-        inner = float(np.max(self._speed)) * batch + self._reduction_time
-        snapshot = float(np.max(self._speed * self.counts)) + self._reduction_time
+        pace, whole = self._speed * self._costs.sampled_gradient, self._speed * self._costs.gradient
+        inner = float(np.max(pace)) * batch + self._reduction_time
+        snapshot = float(np.max(whole * self.counts)) + self._reduction_time
         return (snapshot + every * inner) / (-every * np.log1p(-rho))
 
     def loop_theory(self) -> KatyushaParameters:
@@ -337,21 +350,16 @@ def make_batches(problem: Problem, batch: int, seed: int, stream: str) -> katyus
 
 
 class MiniBatch(base.RoundAlgorithm[katyusha.Vectors]):
-    """Katyusha or L-Katyusha by its loop ``run``; costs as the clock has them.
+    """Katyusha or L-Katyusha by its loop ``run``.
 
     The state is the vectors that all nodes hold. The output is ``y``: a round bounds ``P(y+) - P*``
     by what the theorem lets fall.
     """
 
     def __init__(
-        self, problem: Problem, plan: KatyushaParameters, seed: int, costs: Sequence[Cost],
-        run: Callable[..., None],
+        self, problem: Problem, plan: KatyushaParameters, seed: int,
+        prices: Sequence[base.Counts], run: Callable[..., None],
     ) -> None:  # fmt: skip
-        prices = []
-        for cost in costs:  # each all-reduce takes ``diameter`` rounds and 2 (n - 1) messages
-            n_sums = cost.rounds // max(1, problem.topology.diameter)
-            n_grad, n_comm = int(cost.work.sum()), 2 * (problem.n_nodes - 1) * n_sums
-            prices.append(base.Counts.of_vectors(problem.n_features, 0, n_grad, n_comm))
         super().__init__(problem, plan, prices)
         self.batches, self._run = make_batches(problem, plan.batch, seed, plan.name), run
         shrink = 1.0 / (1.0 + plan.alpha * plan.lam)
@@ -387,11 +395,12 @@ def _method(
     run: Callable[..., None], snapshot_moves: bool = False,
 ) -> base.Method:  # fmt: skip
     """The method with these parameters; evaluations cost a pass, so one comes after each pass."""
-    costs = mean.costs(plan.batch, snapshot_moves)
+    kinds = plan.batch, snapshot_moves
     gradients = plan.total_batch + mean.n_samples / plan.every
     return base.method_in_rounds(
-        MiniBatch(mean.problem, plan, mean.setting.seed, costs, run), mean.setting, costs,
-        source, rho, block=max(1, round(BLOCK_GRADIENTS / gradients)),
+        MiniBatch(mean.problem, plan, mean.setting.seed, mean.prices(*kinds), run),
+        mean.setting, mean.costs(*kinds), source, rho,
+        block=max(1, round(BLOCK_GRADIENTS / gradients)),
         shortest=max(1, round(mean.n_samples / gradients)), work=gradients, proven=True,
         typical=base.share_of_theory(SEEN, rho),
     )  # fmt: skip

@@ -269,7 +269,7 @@ class Msda(base.RoundAlgorithm[MsdaState]):
 def _prepare(
     problem: Problem, setting: base.MethodSetting, rounds: int | None = None
 ) -> base.Method:
-    work = problem.conditioning.live_counts.astype(np.float64)
+    work = problem.conditioning.live_counts * setting.costs.of(problem).dual_gradient
     nominal = setting.delays.nominal(problem.topology.n_edges, problem.n_nodes)
     tau, speed = np.split(nominal, [problem.topology.n_edges])
     pass_time, tau_time = float(np.max(speed * work)), float(np.max(tau, initial=0.0))

@@ -50,7 +50,7 @@ class NestedSamples:
         first, (*sizes, total) = self.problem.node_rows(node).start, self.sizes[:, node].tolist()
         order = generator(seed, f"nested samples/{node}").permutation(total)
         parts = np.split(order[: sizes[-1]] if sizes else order[:0], sizes[:-1])
-        return first + np.concatenate([np.sort(part) for part in parts])
+        return np.asarray(first + np.concatenate([np.sort(part) for part in parts]))
 
     def rows(self, node: int, level: int) -> NDArray[np.int64]:
         """Numbers of a node's sampled rows, at a level below the last."""
@@ -114,4 +114,4 @@ def sample_sizes(sizes: NDArray[np.int64], shares: Sequence[float]) -> NDArray[n
            [ 13,   1],
            [100,   7]])
     """
-    return np.ceil(np.outer(shares, sizes)).astype(np.int64)
+    return np.asarray(np.ceil(np.outer(shares, sizes)), np.int64)

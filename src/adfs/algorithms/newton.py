@@ -7,25 +7,26 @@ the point if F fell enough there (`descent.sufficient`). The next trial is
     theta - (H + damping I)^-1 gradient,   H = sum_ij w l'' x x^T + sum_i sigma_i I,
 
 with damping 0 as long as steps succeed. One that fails is tried again with more damping (Levenberg,
-1944), which costs as much as any other. The factorisation of the d x d matrix is not charged: it
-does not grow with the samples. Why damped and not shorter steps: docs/algorithms/newton.md.
+1944), which costs as much as any other. The paper's costs (`adfs.Costs`) leave out the
+factorisation of the d x d matrix: it does not grow with the samples. Why damped and not shorter
+steps: docs/algorithms/newton.md.
 """
 
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
 from adfs.algorithms import base
 from adfs.algorithms.base import Matrix, Vector
 from adfs.algorithms.descent import Descent, DescentState, matrix_rounds
+from adfs.algorithms.nested_samples import sample_sizes
+from adfs.costs import NodeCosts
 from adfs.errors import ParameterError
-from adfs.kernels.rows import CsrRows
 from adfs.problem.finite_sum import Problem
 from adfs.problem.optimum import add_outer_products, curvatures
 from adfs.schedule.rounds import Cost
@@ -36,43 +37,6 @@ MOST_FEATURES = 2000
 BLOCK = 4  # evaluations between two checks of limits and signals
 MORE, LESS = 8.0, 4.0  # damping after a step that failed, and after one that did not
 EPSILON = float(np.finfo(np.float64).eps)
-
-# A sample's part of the Hessian in units of one proximal step, h = (a + b k + c k (k + 1) / 2) /
-# (1 + e k) for rows of k features: (a, b, c, e) as fitted by `python benchmarks/hessian_cost.py`
-# (AMD EPYC, one thread, d = 4 to 1000). The fit is off by up to 17 % (dense) and 15 % (sparse) from
-# what it was fitted to, and a second run by up to 9 % from the first. At d = 28 a prox took 115 ns,
-# h = 0.59: the mean over a run, warm starts take it from 0.43 to 1.05. Not measured in the run:
-# idealized time has to repeat.
-DENSE = (0.0608, 0.0181, 0.000443, 0.0099)
-SPARSE = (0.142, 0.0, 0.0144, 0.0219)
-
-
-def mean_sizes(problem: Problem, node: int) -> tuple[float, float]:
-    """A node's mean number of features in a row, and of pairs of them (each with itself too)."""
-    rows = problem.node_rows(node)
-    if isinstance(problem.rows, CsrRows):
-        sizes = np.diff(problem.rows.indptr[rows.start : rows.stop + 1]).astype(np.float64)
-    else:
-        sizes = np.array([float(problem.n_features)])
-    return float(sizes.mean()), float((sizes * (sizes + 1.0) / 2.0).mean())
-
-
-def cost_ratio(constants: Sequence[float], size: Any, pairs: Any) -> Any:
-    """``h`` for rows of ``size`` features that make ``pairs`` pairs: numbers or arrays."""
-    a, b, c, e = constants
-    return (a + b * size + c * pairs) / (1.0 + e * size)
-
-
-def dense_hessian_cost(n_features: int) -> float:
-    """``h`` of dense rows."""
-    return float(cost_ratio(DENSE, n_features, n_features * (n_features + 1) / 2.0))
-
-
-def hessian_cost(problem: Problem) -> NDArray[np.float64]:
-    """``h`` of each node's rows, (n,): a sample's part of the Hessian in proximal steps."""
-    constants = SPARSE if isinstance(problem.rows, CsrRows) else DENSE
-    own = [cost_ratio(constants, *mean_sizes(problem, node)) for node in problem.nodes.tolist()]
-    return problem.network.facts(np.array(own))
 
 
 @dataclass(frozen=True)
@@ -206,12 +170,13 @@ def usual_steps(kappa: float, tol: float) -> float:
     return max(3.0, 0.64 + 0.5 * math.log(kappa)) + 0.2 * math.log10(1e-6 / min(tol, 1e-6))
 
 
-def evaluation_costs(
-    problem: Problem, sizes: NDArray[np.integer], h: Vector, rounds: int
-) -> list[Cost]:
-    """Of an evaluation on so many rows of each node, with a Hessian and without."""
-    with_hessian = Cost(sizes * (1.0 + h), rounds)
-    return [with_hessian, Cost(sizes.astype(np.float64), problem.topology.diameter)]
+def evaluation_costs(problem: Problem, costs: NodeCosts, share: float = 1.0) -> list[Cost]:
+    """Of an evaluation on a share of each node's rows, with a Hessian and without."""
+    sizes, topology = sample_sizes(problem.sizes, (share,))[0], problem.topology
+    gradient = sizes * (costs.gradient if share == 1.0 else costs.sampled_gradient)
+    whole = gradient + sizes * costs.hessian + costs.factorisation
+    rounds = matrix_rounds(topology, problem.n_features)
+    return [Cost(whole, rounds), Cost(gradient, topology.diameter)]
 
 
 @base.register("newton", smooth=True, rules=("theory", "tuned"))
@@ -229,12 +194,12 @@ def prepare(problem: Problem, setting: base.MethodSetting) -> base.Method:
             f"Algorithm 'newton' sums a d x d matrix and d={d} is more than {MOST_FEATURES}; take "
             "lbfgs or tron, which sum vectors."
         )
-    h, rounds = hessian_cost(problem), matrix_rounds(problem.topology, d)
-    chosen = NewtonParameters(d, h, rounds, d * (d + 1) // 2 + d + 1)
-    if setting.rule == "tuned" and (growing := prepare_growing(problem, chosen, setting)):
+    costs, rounds = setting.costs.of(problem), matrix_rounds(problem.topology, d)
+    chosen = NewtonParameters(d, costs.hessian, rounds, d * (d + 1) // 2 + d + 1)
+    if setting.rule == "tuned" and (growing := prepare_growing(problem, chosen, costs, setting)):
         return growing
     return base.method_in_rounds(
-        Newton(problem, chosen), setting, evaluation_costs(problem, problem.sizes, h, rounds)[:1],
+        Newton(problem, chosen), setting, evaluation_costs(problem, costs)[:1],
         block=BLOCK, shortest=1, work=problem.n_samples,
         typical=lambda tol: usual_steps(problem.conditioning.kappa_b(), tol),
     )  # fmt: skip

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 from adfs import checks
 from adfs.algorithms import registered  # noqa: F401  (fills the registry)
 from adfs.algorithms.base import ONE_MACHINE, MethodSetting
-from adfs.algorithms.newton import MOST_FEATURES, dense_hessian_cost
+from adfs.algorithms.newton import MOST_FEATURES
+from adfs.costs import Costs, agreed_costs
 from adfs.errors import GraphError, ParameterError
 from adfs.graphs.closed_forms import FamilyFacts, family_facts
 from adfs.plan.pilot import refine
@@ -140,10 +141,10 @@ class Plan:
 
 
 HEADERS = (
-    "algorithm", "idealized time", "iterations", "messages", "bytes", "limited by", "critical n",
-    "from",
+    "algorithm", "idealized time", "seconds", "iterations", "messages", "bytes", "limited by",
+    "critical n", "from",
 )  # fmt: skip
-LEFT = (0, 5, 7)
+LEFT = (0, 6, 8)
 
 
 def number(value: float | None) -> str:
@@ -158,8 +159,8 @@ def table_rows(plan: Plan) -> list[tuple[str, ...]]:
     """Cells below `HEADERS`, one row per method."""
     return [
         (
-            each.algorithm, number(each.idealized_time), number(each.iterations),
-            number(each.n_comm), number(each.bytes), each.limit,
+            each.algorithm, number(each.idealized_time), number(each.seconds),
+            number(each.iterations), number(each.n_comm), number(each.bytes), each.limit,
             number(plan.critical.get(each.algorithm)), each.basis,
         )
         for each in plan.predictions
@@ -175,10 +176,13 @@ def plan(
     seed: int = 0,
     algorithms: Sequence[str] | None = None,
     pilot: bool = True,
+    costs: str | Costs = "paper",
+    ranks: int | None = None,
 ) -> Plan:
     """Predict what every method takes on a problem, and recommend one.
 
-    Nothing is timed: the same problem gives the same plan.
+    No run is timed: the same problem and costs give the same plan. ``adfs`` and ``ns-adfs`` are
+    predicted with the draws that ``auto`` and ``best`` use (docs/algorithms/stratified.md).
 
     Parameters
     ----------
@@ -194,6 +198,12 @@ def plan(
     pilot : bool
         Whether to run methods without a theorem (Newton, L-BFGS) on a part of the rows, where that
         takes at most 5 % of the predicted time.
+    costs : {"paper", "measured"} or Costs
+        What elementary steps take, as for `adfs.solve`. Seconds are predicted where they are known:
+        with ``measured``, or with ``adfs.Costs(seconds=...)``.
+    ranks : int, optional
+        Processes for which seconds are predicted, each with a core of its own; by default one per
+        node, or those over which the problem is spread.
 
     Examples
     --------
@@ -205,20 +215,24 @@ def plan(
     """
     checks.positive("tol", tol, "try 1e-6")
     checks.choice("clock", clock, CLOCKS)
-    setting = MethodSetting("tuned", tau, clock, delays or Delays(tau=tau), seed)
-    return plan_with(problem, setting, tol, None if algorithms is None else list(algorithms), pilot)
+    setting = MethodSetting("tuned", tau, clock, delays or Delays(tau=tau), seed, "auto")
+    setting = setting._replace(costs=agreed_costs(problem.network.peers, costs))
+    if ranks is not None:
+        checks.whole("ranks", ranks, 1)
+    names = None if algorithms is None else list(algorithms)
+    return plan_with(problem, setting, tol, names, pilot, ranks)
 
 
 def plan_with(
     problem: Problem, setting: MethodSetting, tol: float, names: list[str] | None = None,
-    pilot: bool = True,
+    pilot: bool = True, ranks: int | None = None,
 ) -> Plan:  # fmt: skip
     """The plan for a method's settings; with ranks, all call it."""
-    found, refused = predict_all(problem, setting, tol, names)
+    found, refused = predict_all(problem, setting, tol, names, ranks)
     if not found:
         raise ParameterError(next(iter(refused.values()), "There is no algorithm to plan with."))
     found, spent = refine(problem, setting, tol, found) if pilot else (found, 0.0)
-    sizes = Sizes.of(problem, setting.tau)
+    sizes = Sizes.of(problem, setting.tau, setting.costs)
     graph = problem.topology.name
     curves = Curves(sizes, tol, found, graph.partition(":")[0])
     return Plan(found, tol, sizes, graph, refused, spent, **curves.all())
@@ -315,7 +329,7 @@ def _scales(each: Prediction, parts: Parts) -> tuple[float, float]:
 
 def plan_sizes(
     n_samples: int, n_features: int, kappa: float, graphs: Sequence[str], nodes: Sequence[int],
-    tau: float = 5.0, tol: float = 1e-6,
+    tau: float = 5.0, tol: float = 1e-6, costs: str | Costs = "paper",
 ) -> list[Plan]:  # fmt: skip
     """Plans without data, one per graph and number of nodes.
 
@@ -328,21 +342,22 @@ def plan_sizes(
     >>> one.best.algorithm
     'adfs'
     """
-    found = []
+    found, each_step = [], Costs.read(costs).of_dense(n_features)
+    prices, seconds = each_step.largest(), float(each_step.seconds[0])
     for graph in graphs:
         for n in nodes:
             facts = family_facts(graph, n)
             sizes = Sizes(
                 n, n_samples / n, tau, kappa, kappa, facts.gamma, facts.n_edges, facts.diameter,
-                n_features, dense_hessian_cost(n_features),
+                n_features, **prices,
             )  # fmt: skip
-            found.append(_plan_of(sizes, tol, graph))
+            found.append(_plan_of(sizes, tol, graph, seconds))
     return found
 
 
-def _plan_of(sizes: Sizes, tol: float, graph: str) -> Plan:
+def _plan_of(sizes: Sizes, tol: float, graph: str, seconds: float) -> Plan:
     every = [
-        _from_parts(name, parts, sizes)
+        _from_parts(name, parts, sizes, seconds)
         for name, parts in sizes.runs(tol).items()
         if sizes.n == 1 or name not in ONE_MACHINE
         if sizes.n_features <= MOST_FEATURES or name != "newton"
@@ -352,11 +367,11 @@ def _plan_of(sizes: Sizes, tol: float, graph: str) -> Plan:
     return Plan(every, tol, sizes, f"{graph}:{sizes.n}", **curves.all())
 
 
-def _from_parts(name: str, parts: Parts, sizes: Sizes) -> Prediction:
+def _from_parts(name: str, parts: Parts, sizes: Sizes, seconds: float) -> Prediction:
     n_comm = sizes.n_messages(name, parts.vectors)
     limit = "network" if parts.computing < parts.network else "computing"
     work = parts.computing * sizes.n
     return Prediction(
         name, math.nan, parts.time, parts.computing, work, n_comm,
-        8.0 * sizes.n_features * n_comm, limit, "sizes",
+        8.0 * sizes.n_features * n_comm, limit, "sizes", seconds * parts.time,
     )  # fmt: skip
