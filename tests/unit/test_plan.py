@@ -94,13 +94,13 @@ def test_a_part_has_about_a_share_of_the_objective():
 
 def test_pilots_cost_at_most_a_twentieth_and_find_the_iterations():
     problem = higgs_like(m=4000, sigma=0.01)
-    setting = SETTING._replace(tau=0.1, delays=adfs.Delays(tau=0.1))
+    setting = SETTING._replace(rule="theory", tau=0.1, delays=adfs.Delays(tau=0.1))
     rivals, _ = predict_all(problem, setting, 1e-6, ["newton", "lbfgs"])
     rivals = [rivals[0], rivals[1]._replace(idealized_time=2.0 * rivals[0].idealized_time)]
     found, spent = pilot.refine(problem, setting, 1e-6, rivals)
     assert 0.0 < spent <= pilot.SHARE * rivals[0].idealized_time
     tried = next(each for each in found if each.basis == "pilot")
-    run = adfs.solve(problem, tried.algorithm, tau=0.1)
+    run = adfs.solve(problem, tried.algorithm, tau=0.1, parameters="theory")
     assert tried.iterations == pytest.approx(run.iterations, abs=2, rel=0.5)
 
 

@@ -66,6 +66,15 @@ def arrays_of(algorithm: Any, state: Any) -> Arrays:
     return found
 
 
+def executed(algorithm: Any, state: Any, events: Events) -> Events:
+    """The block just taken with the kinds of rounds that it came to be, for clocks and counts.
+
+    They are those of the source, unless the algorithm chooses them on its way and says so.
+    """
+    found: Events = algorithm.executed(state, events) if hasattr(algorithm, "executed") else events
+    return found
+
+
 def copy_into(views: Named, stored: Named) -> None:
     for name, view in views.items():
         view[...] = stored[name]
@@ -103,7 +112,9 @@ class Algorithm(Protocol[S]):
     alone. A move consumes a block of the schedule; cutting the schedule elsewhere never changes a
     bit. An algorithm with a second model, which may have the smaller certificate, has a
     method ``second_output`` beside ``output``; one that is for very many nodes has ``all_duals``
-    beside ``duals``.
+    beside ``duals``. One that chooses the kinds of its rounds on its way has a method
+    ``executed(state, events)``: the block of its last ``step`` with these kinds; its source draws
+    the kinds that are expected.
     """
 
     def init(self, theta: Vector | None = None) -> S:

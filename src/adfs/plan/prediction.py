@@ -25,7 +25,8 @@ class Prediction(NamedTuple):
     ``work`` what all nodes compute, both in proximal steps. ``limit`` is ``computing``, ``visits``
     (every sample has to be seen), ``conditioning`` (many passes) or ``network``; ``basis`` says
     where the number of iterations comes from: ``theory`` or ``pilot``. ``seconds`` are known where
-    the costs have those of a proximal step, else NaN.
+    the costs have those of a proximal step, else NaN. A method that chooses its kinds of rounds on
+    its way is not ``alike``: their number does not say how long it takes.
     """
 
     algorithm: str
@@ -38,6 +39,7 @@ class Prediction(NamedTuple):
     limit: str
     basis: str
     seconds: float = math.nan
+    alike: bool = True
 
     def with_iterations(self, iterations: float) -> "Prediction":
         """The same method with iterations that a pilot has found."""
@@ -72,6 +74,7 @@ def predict(
         limit=_limit(method, busy / clock.time if clock.time > 0.0 else 1.0, passes),
         basis="theory",
         seconds=scale * _seconds(problem, setting, clock, ranks),
+        alike=not hasattr(method.algorithm, "executed"),
     )
 
 

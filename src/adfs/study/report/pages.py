@@ -3,6 +3,7 @@
 Both begin with the result, and end with theory beside measurement: rates are fitted to traces.
 """
 
+import dataclasses
 import math
 import platform
 import sys
@@ -203,7 +204,10 @@ def _again(
     except AdfsError:
         return None, None
     chosen = method.parameters
-    return chosen, activity_of(method.source, method.clock, chosen, n_events)
+    activity = activity_of(method.source, method.clock, chosen, n_events)
+    if activity is not None and hasattr(method.algorithm, "executed"):
+        activity = dataclasses.replace(activity, expected=True)
+    return chosen, activity
 
 
 def compare_page(
