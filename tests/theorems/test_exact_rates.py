@@ -14,6 +14,7 @@ import pytest
 import adfs
 from adfs.apcg.apcg_parameters import choose
 from adfs.apcg.smooth import Quadratic
+from adfs.graphs.spectrum import Spectrum
 from adfs.threads import one_blas_thread
 from oracles import algorithm3, augmented, msda, point_saga
 from oracles import dsba as literal_dsba
@@ -318,3 +319,16 @@ def test_theorem_4_has_the_pinned_dual_gap_below_its_bound(graph, rule):
     bound = algorithm3.exact_bound(growth, oracle.a_0, norm2, gaps[0])
     assert np.all(gaps <= bound)
     assert gaps[[10, 30]] == pytest.approx(PINNED_DUAL_GAPS[graph, rule], rel=1e-3)
+
+
+@pytest.mark.parametrize("graph", ["ring:4", "complete:3"])
+@pytest.mark.parametrize("excess", [1.0, 1.2, 1.5])
+def test_bounds_on_the_spectrum_keep_theorem_1(graph, excess):
+    case = line_case(graph, [[1.0, 2.0], [1.0], [0.5], [1.5]][: int(graph[-1])], 0.1)
+    topology = case.problem.topology
+    exactly = topology.spectrum
+    resistances = np.minimum(1.0, excess * exactly.resistances)
+    bounds = Spectrum(exactly.lambda_min / excess, exactly.lambda_max, resistances, exact=False)
+    vars(topology)["spectrum"] = bounds
+    chosen = adfs.Parameters.choose(case.problem, "exact")
+    assert exact.CompiledAdfs(case, chosen).rate() >= proven(chosen.rho)

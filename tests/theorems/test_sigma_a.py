@@ -235,3 +235,19 @@ def test_rounding_in_hard_problems_never_makes_the_value_too_large(sigma, graph)
         values.append(small(problem, alpha))
     assert values[1] <= values[0] * (1.0 + 1e-3)
     assert values[1] > 0.3 * values[0]
+
+
+def test_nodes_that_cannot_be_the_heaviest_do_not_change_the_bound():
+    generator = np.random.default_rng(0)
+    topology = adfs.Topology.ring(40)
+    sigma, masses, alpha = np.exp(generator.uniform(-2.0, 2.0, (3, 40)))
+    low, high = 0.0, min(alpha.min(), 0.5 * topology.spectrum.lambda_min / sigma.max())
+    while (middle := 0.5 * (low + high)) not in (low, high):
+        heaviest = (sigma + masses * alpha / (alpha - middle)).max()
+        if middle * heaviest < 0.5 * topology.spectrum.lambda_min:
+            low = middle
+        else:
+            high = middle
+    found = sigma_a.root_bound(topology, sigma, masses, alpha)
+    assert found == pytest.approx(low, rel=2e-9)
+    assert found <= low

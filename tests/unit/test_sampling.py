@@ -255,3 +255,9 @@ def test_a_node_that_computes_without_samples_is_refused():
 
     with pytest.raises(ParameterError, match="not all zero"):
         Drawer(Empty(), 0)
+
+
+@pytest.mark.parametrize("seed", [0, 7, 2**32 - 1, 2**32, 2**70 + 5, 2**140])
+def test_keys_of_many_streams_are_those_of_numpy(seed):
+    wanted = [stream_key(seed, f"samples/{number}") for number in (0, 3, 10**6)]
+    assert stream_keys(seed, "samples", np.array([0, 3, 10**6])).tolist() == wanted

@@ -246,3 +246,24 @@ def test_targets_of_a_regression_are_kept_as_numbers(loss):
     assert problem.classes is None
     with pytest.raises(DataError, match="needs numbers as targets"):
         adfs.Problem([(X[:2], ["a", "b"])], loss)
+
+
+@pytest.mark.parametrize("rows", [X, S], ids=["dense", "csr"])
+def test_shards_are_a_sequence_and_join_like_a_list_of_them(rows):
+    shards = adfs.partition(rows, Y, 7, weights=np.arange(40.0))
+    assert len(shards) == len(list(shards)) == 7
+    assert len(shards[2:4]) == 2
+    np.testing.assert_array_equal(shards[-1].y, list(shards)[6].y)
+    with pytest.raises(IndexError):
+        shards[7]
+    joined, copied = join_shards(shards), join_shards(list(shards))
+    np.testing.assert_array_equal(dense(joined.rows), dense(copied.rows))
+    for name in ("targets", "weights", "offsets"):
+        np.testing.assert_array_equal(getattr(joined, name), getattr(copied, name))
+
+
+def test_what_is_wrong_in_one_of_many_shards_names_its_node():
+    broken = X.copy()
+    broken[25] = np.nan
+    with pytest.raises(DataError, match="node 6"):
+        join_shards(adfs.partition(broken, Y, 10, how="contiguous"))

@@ -6,6 +6,7 @@ from adfs.graphs.edges import Edges
 from adfs.randomness import generator
 
 LARGE = 20_000  # nodes, from which on these draws take the place of the older ones
+MOST_NEIGHBOURS = 200  # of regular graphs; a part of 1 in 100 of all nodes at most
 
 
 def regular_edges(n: int, k: int, seed: int, attempt: int) -> Edges:

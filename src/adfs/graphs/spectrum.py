@@ -27,7 +27,7 @@ Vector = NDArray[np.float64]
 Block = NDArray[Any]
 SMALL = 512  # nodes up to which all eigenvectors cost less than a factorisation's set-up
 NARROW = 16  # a graph is narrow when its levels hold at most 1 node in NARROW
-LARGE = 10_000  # nodes up to which there are eigenvalues and resistances, not bounds
+LARGE = 5_000  # nodes up to which there are eigenvalues and resistances, not bounds
 MOST_NUMBERS = 1 << 27  # in the blocks of a large graph's levels: 1 GiB
 LANCZOS_SIZE = 64
 LANCZOS_TOL = 1e-11
@@ -84,7 +84,7 @@ def compute_spectrum(n_nodes: int, edges: Edges, shape: Shape | None = None) -> 
     Complete graphs are known, and graphs of a named family with more than 512 nodes have a closed
     form. Of the others, small graphs take all eigenvectors; narrow graphs (trees, anything long)
     sparse factors; the others, where factors would fill up, one dense inverse of ``8 n^2`` bytes
-    (0.8 GB at n = 10,000). Where these would take more, bounds have to do. The bits do not depend
+    (0.2 GB at n = 5,000). Where these would take more, bounds have to do. The bits do not depend
     on the number of threads.
     """
     if n_nodes == 1:

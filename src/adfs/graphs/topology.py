@@ -146,7 +146,7 @@ class Topology:
         graph_names.require_regular(n, k)
 
         def draw(attempt: int) -> Edges:
-            if n > random_draws.LARGE:
+            if n > random_draws.LARGE and k <= random_draws.MOST_NEIGHBOURS:
                 return random_draws.regular_edges(n, k, seed, attempt)
             import networkx as nx
 

@@ -19,8 +19,9 @@ from typing import NamedTuple
 import numpy as np
 
 from adfs.kernels.compiled import njit
+from adfs.kernels.memory import prefetch
 from adfs.kernels.prox import dual_prox
-from adfs.kernels.rows import multiply_out, two_axpys, two_dots
+from adfs.kernels.rows import multiply_out, prefetch_pairs, two_axpys, two_dots
 
 # Columns of a sample's line: x + v, x - v, the index up to which they are current, the prox's warm
 # start; then the constants |x|^2, label, weight, and rho / p_ij.
@@ -138,6 +139,14 @@ def local_update(work, at, node, row, rows):
     two_axpys(rows, row, -(1.0 + push) * move, back, centres.pairs, node)
     centres.scale[node] = scale
     centres.last[node] = at + 1
+
+
+@njit(cache=True, _nrt=False, forceinline=True)
+def prefetch_centre(work, node):
+    """Ask for the state of a centre."""
+    prefetch(np.uintp(work.centres.scale.ctypes.data + 8 * node))
+    prefetch(np.uintp(work.centres.last.ctypes.data + 8 * node))
+    prefetch_pairs(work.centres.pairs, node)
 
 
 @njit(cache=True, _nrt=False, forceinline=True)

@@ -5,14 +5,40 @@ import numpy as np
 from adfs.kernels import edge, non_smooth
 from adfs.kernels.compiled import njit
 from adfs.kernels.edge import DIFFERENCE, LAST, SUM, AdfsArithmetic, power
+from adfs.kernels.memory import prefetch
 from adfs.kernels.rows import by_type, prefetch_sample
 
 AHEAD = 16  # events between asking for a row's memory and using it
+MANY = 10_000  # nodes, from which on centres are asked for too
 
 moment = by_type(AdfsArithmetic, edge.moment, non_smooth.moment)
 local_update = by_type(AdfsArithmetic, edge.local_update, non_smooth.local_update)
 offer = by_type(AdfsArithmetic, edge.offer, non_smooth.offer)
 accept = by_type(AdfsArithmetic, edge.accept, non_smooth.accept)
+prefetch_centre = by_type(AdfsArithmetic, edge.prefetch_centre, non_smooth.prefetch_centre)
+
+
+@njit(cache=True, _nrt=False, forceinline=True)
+def prefetch_far(work, which, k, n_edges):
+    """Where centres fill no cache: ask for those of an event, and before for what names them."""
+    edges, offsets = work.constants.edges, work.constants.offsets
+    later = k + 2 * AHEAD
+    if later < which.size:
+        event = which[later]
+        if event >= n_edges:
+            prefetch(np.uintp(offsets.ctypes.data + 8 * (event - n_edges)))
+        else:
+            prefetch(np.uintp(edges.ctypes.data + 8 * event))
+            prefetch(np.uintp(work.constants.edge_eta.ctypes.data + 8 * event))
+            prefetch(np.uintp(work.constants.edge_push.ctypes.data + 8 * event))
+    soon = k + AHEAD
+    if soon < which.size:
+        event = which[soon]
+        if event >= n_edges:
+            prefetch_centre(work, event - n_edges)
+        else:
+            prefetch_centre(work, edges[event, 0])
+            prefetch_centre(work, edges[event, 1])
 
 
 @njit(cache=True, _nrt=False, nogil=True)
@@ -27,11 +53,13 @@ def run_events(work, now, ticks, which, sample, rows, messages):
     """
     timed = ticks.size > 0
     edges, offsets = work.constants.edges, work.constants.offsets
-    n_edges = edges.shape[0]
+    n_edges, many = edges.shape[0], offsets.size > MANY
     for k in range(which.size):
         soon = k + AHEAD
         if soon < which.size and which[soon] >= n_edges:
             prefetch_sample(rows, offsets[which[soon] - n_edges] + sample[soon], work.lines)
+        if many:
+            prefetch_far(work, which, k, n_edges)
         at, now = moment(work, now, ticks[k] if timed else 0, timed)
         if which[k] >= n_edges:
             node = which[k] - n_edges

@@ -16,7 +16,7 @@ import numpy as np
 from adfs.kernels.compiled import njit
 from adfs.kernels.poisson import TICKS
 from adfs.kernels.prox import dual_prox
-from adfs.kernels.rows import two_axpys, two_dots
+from adfs.kernels.rows import prefetch_pairs, two_axpys, two_dots
 
 # Columns of a sample's line: the coefficients of v and of lag; then the constants |x|^2, label,
 # weight, 1 / p_ij and mu_ij^2 / p_ij.
@@ -93,6 +93,12 @@ def moment(work, now, tick, timed):
         a = next_weight(now, work.constants.smoothness)
         at = a, now + a
     return at, at[1]
+
+
+@njit(cache=True, _nrt=False, forceinline=True)
+def prefetch_centre(work, node):
+    """Ask for the state of a centre."""
+    prefetch_pairs(work.pairs, node)
 
 
 @njit(cache=True, _nrt=False, forceinline=True)

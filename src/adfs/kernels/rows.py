@@ -124,6 +124,15 @@ def prefetch_sample(rows, row, lines):
 
 
 @njit(cache=True, _nrt=False, forceinline=True)
+def prefetch_pairs(pairs, node):
+    """Ask for a row of pairs, or for its first lines: the processor follows from there."""
+    width = 8 * pairs.shape[1]
+    start = pairs.ctypes.data + node * width
+    for place in range(0, min(width, 4 * CACHE_LINE), CACHE_LINE):
+        prefetch(np.uintp(start + place))
+
+
+@njit(cache=True, _nrt=False, forceinline=True)
 def dot(rows, row, a):
     """``x . a`` for the row ``x``."""
     first, last = span(rows, row)

@@ -14,6 +14,7 @@ from adfs.agreement import attempt
 from adfs.data.matrices import Vector
 from adfs.data.shards import slice_rows
 from adfs.errors import DataError
+from adfs.kernels import gram
 from adfs.kernels.rows import DenseRows
 from adfs.threads import one_blas_thread
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 LARGEST_KAPPA = 1e30  # beyond, the rounding of a gradient costs more than the gap that is sought
 GRAM_LIMIT = 500
 GRAM_BLOCK = 4096
+MANY = 20_000  # nodes, beyond which small matrices have bounds on their eigenvalues
 SMALL_GRAM = 32  # features up to which the matrices of many nodes are made at once
 ROWS_AT_ONCE = 1 << 20
 
@@ -104,7 +106,8 @@ class Conditioning(_NodeSamples):
     def batch_smoothness(self) -> Vector:
         """``lambda_max(B_i)`` for each node, ``B_i = l''max sum_j w_ij x_ij x_ij^T``.
 
-        An eigenvalue per node, computed once; with ranks, all have to call it the first time.
+        An eigenvalue per node, or an upper bound, computed once; with ranks, all have to call it
+        the first time.
         """
         if self._batch_smoothness is None:
             own = attempt(self.network.peers, self._top_eigenvalues)
@@ -118,8 +121,12 @@ class Conditioning(_NodeSamples):
             return np.array([self._top_eigenvalue(int(node)) for node in self.network.nodes])
 
     def _small_eigenvalues(self, samples: NDArray[Any]) -> Vector:
-        """Those of small matrices, many nodes of one size at a time."""
+        """Those of small matrices, many nodes of one size at a time; bounds for very many nodes."""
         found = np.empty(len(self.offsets) - 1)
+        if len(self.sigma) > MANY:
+            factors = self.max_curvature * self.weights
+            gram.top_bounds(samples, factors, self.offsets, found)
+            return found
         for own, rows in _alike(self.offsets):
             if rows.shape[1] > GRAM_BLOCK:
                 found[own] = [self._top_eigenvalue(int(node)) for node in self.network.nodes[own]]

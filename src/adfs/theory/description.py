@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from adfs.graphs.spectrum import Spectrum
+
 if TYPE_CHECKING:
     from adfs.theory.non_smooth_parameters import NonSmoothParameters
     from adfs.theory.parameters import PairwiseParameters, Parameters
@@ -121,7 +123,7 @@ def describe(chosen: "Parameters") -> Description:
         Fact("", _span(conditioning.kappa), "", "1 + Σ_j L_ij / σ_i", "κ_i",
              "condition number of each node's sum"),
         Fact("kappa_s", conditioning.kappa_s, "stochastic condition number", "max_i κ_i", "κ_s"),
-        Fact("gamma", chosen.topology.spectrum.gamma, "eigengap of the graph", GAMMA, "γ"),
+        _gamma_fact(chosen.topology.spectrum),
         Fact("alpha", _span(chosen.alpha), "least mu_ij^2 / L_ij", formulas["alpha"], "α_i",
              "weight of virtual edges: μ_ij² = α_i L_ij"),
         Fact("sigma_A", chosen.sigma_A, "strong convexity of the dual", formulas["sigma_A"], "σ_A",
@@ -160,7 +162,7 @@ def describe_non_smooth(chosen: "NonSmoothParameters") -> Description:
     elif len(chosen.p_edge):
         mu2, p_comm = "λ_min⁺ / (1 + max m_i)", "min(1/2, 1 / (1 + √(γ̃ m² / (2 (1 + m)))))"
     facts = [
-        Fact("gamma", chosen.topology.spectrum.gamma, "eigengap of the graph", GAMMA, "γ"),
+        _gamma_fact(chosen.topology.spectrum),
         Fact("mu_ij^2", _span(chosen.mu2), "least, on virtual edges; 1/2 on the others", mu2,
              "μ_ij²", "weight of virtual edges; communication edges have 1/2"),
         Fact("p_comm", chosen.p_comm, "share of communications", p_comm,
@@ -180,6 +182,11 @@ def describe_non_smooth(chosen: "NonSmoothParameters") -> Description:
 def _title(name: str, chosen: "PairwiseParameters") -> str:
     on = f"({chosen.how}) on {chosen.topology.name}"
     return f"{name} parameters {on}, tau={chosen.tau:g}, {chosen.clock} clock"
+
+
+def _gamma_fact(spectrum: Spectrum) -> Fact:
+    words = "eigengap of the graph" + ("" if spectrum.exact else ", at least")
+    return Fact("gamma", spectrum.gamma, words, GAMMA, "γ")
 
 
 def _span(values: Vector) -> tuple[float, float]:

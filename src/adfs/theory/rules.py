@@ -96,10 +96,14 @@ class RuleInput:
         return self.conditioning.live_counts > 0
 
     @functools.cached_property
+    def edge_roots(self) -> Vector:
+        """``sqrt(M R)`` of each edge."""
+        return edge_roots(self.topology, self.conditioning.sigma)
+
+    @functools.cached_property
     def edge_shares(self) -> Vector:
-        """Shares of the edges by ``sqrt(M R)``."""
-        roots = edge_roots(self.topology, self.conditioning.sigma)
-        return np.asarray(roots / roots.sum())
+        """Shares of the edges by that."""
+        return np.asarray(self.edge_roots / self.edge_roots.sum())
 
     @functools.cached_property
     def equal_shares(self) -> Vector:
@@ -213,8 +217,7 @@ class Candidate:
     ) -> None:
         self.setting, self.masses, self.alpha, self.shares = setting, masses, alpha, shares
         self.sigma_A = _sigma_a(setting, masses, alpha, rough)
-        roots = edge_roots(setting.topology, setting.conditioning.sigma)
-        self.edge_rate = float(np.sqrt(self.sigma_A) / roots.sum())
+        self.edge_rate = float(np.sqrt(self.sigma_A) / setting.edge_roots.sum())
         live, sums = setting.has_data, setting.conditioning.importance_sums
         visits = shares[live] / sums[live]
         self.visit_rate = float(np.min(visits))
