@@ -189,6 +189,7 @@ def run(
     peers = network.peers
     peers.timeout = None  # one rank may have more rows than another
     name = automatic(problem) if algorithm == "auto" else algorithm
+    setting = setting.for_method(name)
     if not network.is_whole:
         require_same(peers, _shared_by_ranks(name, setting, stopping, options))
     start, method = _prepare(problem, name, setting, options)
@@ -264,7 +265,7 @@ def _duals_of(problem: Problem, outcome: Outcome) -> NDArray[np.float64]:
     """One number per row here: those of the certificate, or those that belong to the model."""
     if outcome.duals is None:
         return dual_point(problem, outcome.reading.theta).duals
-    return np.concatenate([outcome.duals[node] for node in problem.nodes.tolist()])
+    return outcome.duals
 
 
 def _shared_by_ranks(

@@ -56,8 +56,8 @@ def test_groups_keep_rows_on_their_node(monkeypatch):
     X, y = rows("breast-cancer")
     names = np.array(["Rome", "Oslo", "Lima"])[np.digitize(X[:, 0], [-0.5, 0.5])]  # far from iid
     seen = []
-    run = fitting.run
-    monkeypatch.setattr(fitting, "run", lambda p, *a, **k: seen.append(p) or run(p, *a, **k))
+    run = fitting.run_named
+    monkeypatch.setattr(fitting, "run_named", lambda p, *a, **k: seen.append(p) or run(p, *a, **k))
     model = adfs.LogisticRegression(graph="path", fit_intercept=False, tol=1e-13)
     model.fit(X, y, groups=names)
     problem = seen[0]

@@ -71,6 +71,13 @@ def test_random_delays_and_slow_nodes_take_longer():
         assert delayed.idealized_time > 1.5 * usual.idealized_time
 
 
+def test_a_plan_predicts_the_draws_that_best_uses():
+    problem = higgs_like()
+    [found] = adfs.plan(problem, algorithms=["adfs"], pilot=False).predictions
+    [drawn] = predict_all(problem, SETTING._replace(schedule="stratified"), 1e-6, ["adfs"])[0]
+    assert found == drawn
+
+
 def test_losses_that_are_not_smooth_have_one_method():
     found, refused = predict_all(make_problem("hinge"), SETTING, 1e-3)
     assert [each.algorithm for each in found] == ["ns-adfs"]
@@ -107,7 +114,7 @@ def test_best_has_the_bits_of_the_method_it_takes():
     problem = higgs_like()
     chosen = adfs.solve(problem, "best")
     assert chosen.algorithm == adfs.plan(problem).best.algorithm
-    named = adfs.solve(problem, chosen.algorithm)
+    named = adfs.solve(problem, chosen.algorithm, schedule=chosen.schedule)
     assert np.array_equal(chosen.theta, named.theta)
     assert chosen.algorithm in chosen.choice.reason
     assert chosen.choice.idealized_time == chosen.choice.pilot_time + named.idealized_time
@@ -179,3 +186,16 @@ def test_curves_pass_through_the_prediction():
     here = next(point for point in plan.over_nodes if point.n == 16)
     for each in plan.predictions:
         assert here.times[each.algorithm] == pytest.approx(each.idealized_time, rel=1e-9)
+
+
+def test_the_graph_that_is_there_is_predicted_as_it_is():
+    plan = adfs.plan(higgs_like(16), pilot=False)
+    [grid] = [point for point in plan.over_graphs if point.graph == "grid"]
+    for each in plan.predictions:
+        assert grid.times[each.algorithm] == pytest.approx(each.idealized_time)
+
+
+def test_a_better_connected_graph_is_predicted_to_be_faster_for_gossip():
+    plan = adfs.plan(higgs_like(16), tau=50.0, pilot=False)
+    times = {point.graph: point.times["adfs"] for point in plan.over_graphs}
+    assert times["ring"] > times["grid"] > times["hypercube"] > times["complete"]

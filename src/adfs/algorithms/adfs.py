@@ -33,11 +33,9 @@ THEOREM = (
     "what is seen is mostly one to two and a half times the proven rate, unless samples that "
     "are visited rarely hold it up."
 )
-
-
 STRATIFIED = (
     "Theorem 1 is about samples drawn independently; no theorem covers stratified draws. ρ is the "
-    "rate that it proves for independent ones with the same parameters."
+    "rate that it proves for independent ones with the same parameters. " + base.WITHOUT_THEOREM
 )
 FASTEST_STRATIFIED = 3.0  # times rho, seen where visits bind (docs/algorithms/stratified.md)
 
@@ -109,6 +107,10 @@ class Adfs(Pairwise[AdfsState]):
     def duals(self, state: AdfsState, node: int) -> Vector:
         """Virtual coefficients of ``y_t``: the dual point of the certificate."""
         return self.virtual(state, self.problem.node_rows(node))[0]
+
+    def all_duals(self, state: AdfsState) -> Vector:
+        """Those of all samples here."""
+        return self.virtual(state)[0]
 
     def arrays(self, state: AdfsState) -> base.Arrays:
         samples = {"lines": state.lines[:, : edge.NORM2]}

@@ -87,13 +87,23 @@ def first_state(algorithm: Any, start: WarmStart | None) -> Any:
     return algorithm.init(start.theta, start.duals)
 
 
+def all_duals(algorithm: Any, state: Any, problem: Problem) -> Vector | None:
+    """A copy of the duals of all samples here, in one call where an algorithm allows it."""
+    if hasattr(algorithm, "all_duals"):
+        every: Vector = algorithm.all_duals(state)
+        return every
+    found = [algorithm.duals(state, node) for node in problem.nodes.tolist()]
+    return None if found[0] is None else np.concatenate(found, dtype=np.float64)
+
+
 class Algorithm(Protocol[S]):
     """What an algorithm is. It owns no loop, clock, log or socket.
 
     It computes at the nodes of this process and learns about others through ``problem.network``
     alone. A move consumes a block of the schedule; cutting the schedule elsewhere never changes a
     bit. An algorithm with a second model, which may have the smaller certificate, has a
-    method ``second_output`` beside ``output``.
+    method ``second_output`` beside ``output``; one that is for very many nodes has ``all_duals``
+    beside ``duals``.
     """
 
     def init(self, theta: Vector | None = None) -> S:
@@ -170,6 +180,13 @@ class MethodSetting(NamedTuple):
     seed: int = 0
     schedule: str = "shared"  # "poisson": the continuized form; "stratified": samples in epochs
     costs: Costs = PAPER
+
+    def for_method(self, name: str) -> "MethodSetting":
+        """The schedule ``auto`` is ``stratified`` where the method has it, else ``shared``."""
+        if self.schedule != "auto":
+            return self
+        has_it = name in _WITH_SCHEDULE["stratified"]
+        return self._replace(schedule="stratified" if has_it else "shared")
 
 
 @dataclass(frozen=True)
@@ -252,6 +269,9 @@ def numbers_per_event(row: float, n_features: int, p_comm: float) -> float:
 
 Factory = Callable[[Problem, MethodSetting], Method]
 REGISTRY: dict[str, Factory] = {}
+WITHOUT_THEOREM = (
+    "The certified gap does not depend on how samples are drawn; schedule shared has the theorem."
+)
 SCHEDULES = ("shared", "poisson", "stratified")
 _WITH_SCHEDULE: dict[str, set[str]] = {"poisson": set(), "stratified": set()}  # of algorithms
 ONE_MACHINE: set[str] = set()  # algorithms for one machine, without a network
@@ -272,6 +292,7 @@ def register(
     def add(factory: Factory) -> Factory:
         @functools.wraps(factory)
         def checked(problem: Problem, setting: MethodSetting) -> Method:
+            setting = setting.for_method(name)
             require_schedule(name, setting.schedule)
             require_engine(name, problem.network.size)
             require_scaled(problem)
@@ -293,8 +314,8 @@ def register(
 
 
 def require_schedule(name: str, schedule: str) -> None:
-    checks.choice("schedule", schedule, SCHEDULES)
-    if schedule != "shared" and name not in _WITH_SCHEDULE[schedule]:
+    checks.choice("schedule", schedule, ("auto", *SCHEDULES))
+    if schedule not in ("auto", "shared") and name not in _WITH_SCHEDULE[schedule]:
         raise ParameterError(
             f"Algorithm {name!r} has no schedule {schedule!r}; choose schedule shared, or one of "
             f"the algorithms {', '.join(sorted(_WITH_SCHEDULE[schedule]))}."

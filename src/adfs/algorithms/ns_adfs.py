@@ -36,7 +36,8 @@ THEOREM = (
 )
 STRATIFIED = (
     "Theorem 4 is about samples drawn independently; no theorem covers stratified draws. For "
-    "independent ones it bounds the mean of the dual gap by C / A_t with A_t ≥ t² / (4 S²)."
+    "independent ones it bounds the mean of the dual gap by C / A_t with A_t ≥ t² / (4 S²). "
+    + base.WITHOUT_THEOREM
 )
 USUAL_TOL = 1e-6  # to which the method's rho is the mean rate of Theorem 4
 
@@ -107,6 +108,10 @@ class NsAdfs(Pairwise[NsAdfsState]):
     def duals(self, state: NsAdfsState, node: int) -> Vector:
         """Virtual coefficients of ``v_t``: the dual point of the certificate."""
         return state.lines[self.problem.node_rows(node), non_smooth.VALUE].copy()
+
+    def all_duals(self, state: NsAdfsState) -> Vector:
+        """Those of all samples here."""
+        return state.lines[:, non_smooth.VALUE].copy()
 
     def arrays(self, state: NsAdfsState) -> base.Arrays:
         samples = {"lines": state.lines[:, : non_smooth.LAG + 1]}

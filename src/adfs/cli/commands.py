@@ -45,10 +45,7 @@ options:
 the run
   --algorithm NAME: algorithm = auto  one of the names that `adfs info` lists; auto takes adfs, or
     ns-adfs where the loss is not smooth; best takes what `adfs plan` recommends
-{options.RULE}
-  --schedule NAME: schedule = shared  shared: one sequence of events, which all nodes generate;
-    poisson: one clock per edge and node, and each node generates only its own events; stratified:
-    as shared, with a node's samples in epochs, mostly faster but not proven
+{options.RULE}{options.DRAWS}
   --tol TOL: number = 1e-06  stop at this relative duality gap, gap / |F|
   --max-iter N: whole  most events, or units of time under --schedule poisson, which hold about one
     event each (default: well beyond what theory needs for --tol)
@@ -121,10 +118,7 @@ the runs
   --cv K: positive  number of folds, at least 2 (default: no cross-validation)
   --algorithm NAME: algorithm = auto  one of the names that `adfs info` lists; auto takes adfs, or
     ns-adfs where the loss is not smooth; best takes what `adfs plan` recommends
-{options.RULE}
-  --schedule NAME: schedule = shared  shared: one sequence of events, which all nodes generate;
-    poisson: one clock per edge and node, and each node generates only its own events; stratified:
-    as shared, with a node's samples in epochs, mostly faster but not proven
+{options.RULE}{options.DRAWS}
   --tol TOL: number = 1e-06  stop a run at this relative duality gap, gap / |F|
   --max-iter N: whole  most events of a run, or units of time under --schedule poisson, which hold
     about one event each (default: well beyond what theory needs for --tol)

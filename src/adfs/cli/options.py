@@ -100,7 +100,7 @@ CHOICES = {
     "loss": LOSSES, "partition": PARTITIONS, "cut": PARTITIONS[:2], "clock": CLOCKS,
     "rule": RULES, "law": LAWS, "scope": SCOPES, "axis": AXES, "weighting": ("balanced",),
     "shell": SHELLS, "engine": ("local", "mpi"), "mapping": ("contiguous", "graph"),
-    "schedule": ("shared", "poisson", "stratified"), "costs": COST_NAMES,
+    "schedule": ("auto", "shared", "poisson", "stratified"), "costs": COST_NAMES,
 }  # fmt: skip
 SUGGESTIONS = {
     "graph": GRAPHS, "dataset": DATASETS, "algorithm": ("auto", "best", *ALGORITHMS),
@@ -247,6 +247,12 @@ RULE = """
   --parameters RULE: rule = tuned  rule that chooses rates and probabilities: for adfs paper,
     balanced, exact, projector or tuned; for ns-adfs paper or tuned; for the others theory or tuned;
     for dsba also paper"""
+DRAWS = """
+  --schedule NAME: schedule = auto  for adfs and ns-adfs. shared: one sequence of events, which all
+    nodes generate, as in the paper and its theorems; stratified: the same, with a node's samples in
+    epochs, mostly faster but covered by no theorem; poisson: one clock per edge and node, and each
+    node generates only its own events; auto: stratified for --algorithm auto and best, shared for
+    the others"""
 SEED = "\n  --seed K: whole = 0  the same seed gives the same bits"
 JSON = "\n  --json  print one JSON object instead"
 QUIET = "\n  --quiet  no progress and no summary"

@@ -133,7 +133,7 @@ def _text(args: argparse.Namespace, plans: list[Plan]) -> str:
         [only] = plans
         right = [k for k in range(len(HEADERS)) if k not in LEFT]
         table = output.table(HEADERS, table_rows(only), right=right)
-        return f"{table}\n{only.recommendation}\n{wrote}"
+        return f"{table}\n" + "\n".join([only.recommendation, *only.outlook(), wrote])
     rows = [
         [
             each.graph.partition(":")[0], f"{each.sizes.n:,}", each.best.algorithm,

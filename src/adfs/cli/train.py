@@ -262,6 +262,7 @@ def record(
         if args.algorithm == "auto"
         else None,
         "independent_from": result.independent_from,
+        "theorem": result.theorem or None,
         **{name: sum(each[name] or 0 for each in last) for name in COUNTS},
         "consensus_error": finite(max(float(each["consensus_error"] or 0.0) for each in last)),
         "C": finite(1.0 / loaded.problem.total_sigma),
@@ -382,16 +383,24 @@ def _summary(args: argparse.Namespace, facts: Record, gap_text: str) -> str:
         lines.append(("faster", facts["faster"]))
     if facts.get("ranks"):
         lines.append(("ranks", ranks_line(facts["ranks"])))
-    if facts["independent_from"] is not None:
-        lines.append(("schedule", "samples drawn independently from event "
-                      f"{facts['independent_from']:,} on, because the gap did not fall as "
-                      "predicted"))  # fmt: skip
+    if facts["schedule"] == "stratified":
+        lines.append(("schedule", _schedule_line(facts["independent_from"])))
     if facts["resumed"] is not None:
         lines.append(("resumed", f"continued from position {facts['resumed']}"))
     paths = (args.out, args.coefficients, args.trace, args.report, args.timeline)
     if written := [path for path in paths if path]:
         lines.append(("wrote", ", ".join(written)))
     return output.facts(lines)
+
+
+def _schedule_line(switched: int | None) -> str:
+    text = "stratified, which no theorem covers (--schedule shared: Theorem 1 or 4)"
+    if switched is None:
+        return text
+    return (
+        f"{text}; samples drawn independently from event {switched:,} on, because the gap did not "
+        "fall as predicted"
+    )
 
 
 def _of_classes(facts: Record) -> str:
