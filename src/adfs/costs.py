@@ -56,11 +56,12 @@ class Price(NamedTuple):
         return (a + b * size + c * quantity) / (1.0 + e * size)
 
 
-# A sample's part of the Hessian as `python benchmarks/costs.py` found it (AMD EPYC, one thread,
-# d = 4 to 1000). The fit is off by up to 17 % (dense) and 15 % (sparse) from what it was fitted to,
-# and a second run by up to 9 % from the first. Not measured in the run: idealized time has to
-# repeat.
-HESSIAN = Price((0.0608, 0.0181, 0.000443, 0.0099), (0.142, 0.0, 0.0144, 0.0219))
+# A sample's part of the Hessian, fitted to medians of ratios (`python benchmarks/costs.py`, one
+# thread of an AMD EPYC). Dense, d = 4 to 1000: 53 turns on a busy machine, off by up to 12 %.
+# Sparse: older than faster proximal steps, so 10 to 25 % too low by a paired comparison; fitted
+# again on the busy machine it was off by up to 54 %, so it waits for a quiet one. Not measured in
+# the run: idealized time has to repeat.
+HESSIAN = Price((0.205, 0.0222, 0.000568, 0.0124), (0.142, 0.0, 0.0144, 0.0219))
 
 
 class NodeCosts(NamedTuple):
