@@ -36,6 +36,15 @@ NAMES = ("paper", "measured")
 FORMAT = 1  # of the stored file
 
 
+# Steps that cost as much as another one unless they are given.
+DEFAULTS = {
+    "sampled_gradient": "gradient",
+    "product": "gradient",
+    "dual_gradient": "gradient",
+    "iterative_dual_gradient": "dual_gradient",
+}
+
+
 class Price(NamedTuple):
     """``(a, b, c, e)`` of a step, for dense and for sparse rows; see the head of this file."""
 
@@ -47,11 +56,12 @@ class Price(NamedTuple):
         return (a + b * size + c * quantity) / (1.0 + e * size)
 
 
-# A sample's part of the Hessian as `python benchmarks/costs.py` found it (AMD EPYC, one thread,
-# d = 4 to 1000). The fit is off by up to 17 % (dense) and 15 % (sparse) from what it was fitted to,
-# and a second run by up to 9 % from the first. Not measured in the run: idealized time has to
-# repeat.
-HESSIAN = Price((0.0608, 0.0181, 0.000443, 0.0099), (0.142, 0.0, 0.0144, 0.0219))
+# A sample's part of the Hessian, fitted to medians of ratios (`python benchmarks/costs.py`, one
+# thread of an AMD EPYC). Dense, d = 4 to 1000: 53 turns on a busy machine, off by up to 12 %.
+# Sparse: older than faster proximal steps, so 10 to 25 % too low by a paired comparison; fitted
+# again on the busy machine it was off by up to 54 %, so it waits for a quiet one. Not measured in
+# the run: idealized time has to repeat.
+HESSIAN = Price((0.205, 0.0222, 0.000568, 0.0124), (0.142, 0.0, 0.0144, 0.0219))
 
 
 class NodeCosts(NamedTuple):
@@ -66,6 +76,7 @@ class NodeCosts(NamedTuple):
     product: Vector
     hessian: Vector
     dual_gradient: Vector
+    iterative_dual_gradient: Vector
     factorisation: Vector
     seconds: Vector
 
@@ -94,6 +105,9 @@ class Costs:
     dual_gradient : float, optional
         One sample's part of a dual gradient, which is an optimisation problem of its own; by
         default as ``gradient``, one pass.
+    iterative_dual_gradient : float, optional
+        The same where d is too large for the Hessians that nodes keep for it; by default as
+        ``dual_gradient``.
     factorisation : float
         Of a d x d matrix, with the solution of one system; by default not charged.
     seconds : float, optional
@@ -116,6 +130,7 @@ class Costs:
     product: float | Price | None = None
     hessian: float | Price = HESSIAN
     dual_gradient: float | Price | None = None
+    iterative_dual_gradient: float | Price | None = None
     factorisation: float | Price = 0.0
     seconds: float | Price | None = None
     name: str = field(default="given", compare=False)
@@ -123,9 +138,9 @@ class Costs:
     def __post_init__(self) -> None:
         for name in NodeCosts._fields:
             object.__setattr__(self, name, _checked(name, getattr(self, name)))
-        for name in ("sampled_gradient", "product", "dual_gradient"):
+        for name, usual in DEFAULTS.items():
             if getattr(self, name) is None:
-                object.__setattr__(self, name, self.gradient)
+                object.__setattr__(self, name, getattr(self, usual))
 
     @classmethod
     def paper(cls) -> "Costs":
@@ -193,8 +208,12 @@ class Costs:
 
     def of_dense(self, n_features: int) -> NodeCosts:
         """The same for one node with dense rows of so many features."""
-        size = np.array([float(n_features)])
-        return self._at(False, size, size * (size + 1.0) / 2.0, n_features)
+        return self.at(False, n_features)
+
+    def at(self, is_sparse: bool, size: int) -> NodeCosts:
+        """The same for rows of one size; a factorisation is that of so many features."""
+        sizes = np.array([float(size)])
+        return self._at(is_sparse, sizes, sizes * (sizes + 1.0) / 2.0, size)
 
     def _at(self, is_sparse: bool, size: Vector, pairs: Vector, n_features: int) -> NodeCosts:
         found = []
@@ -217,7 +236,7 @@ def _plain(value: float | Price | None) -> Any:
 def _checked(name: str, value: Any) -> Any:
     """A number >= 0, None where that is allowed, or a `Price` of such numbers."""
     hint = "a proximal step is 1"
-    if value is None and name not in ("gradient", "hessian", "factorisation"):
+    if value is None and (name in DEFAULTS or name == "seconds"):
         return None
     if isinstance(value, Mapping):
         value = value.get("dense"), value.get("sparse")

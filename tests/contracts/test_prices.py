@@ -82,6 +82,23 @@ def require_declared(name, case, setting):
     return method
 
 
+@pytest.mark.parametrize("name", adfs.algorithms())
+def test_costs_change_times_and_nothing_that_is_counted(name):
+    problem = make_case("path:3", "hinge" if name == "ns-adfs" else "logistic").problem
+    rule = "theory" if name in IN_ROUNDS else "tuned"  # tuned batches follow the costs
+    free = adfs.Costs(0.0, hessian=0.0)
+    counts, times = [], []
+    for costs in (adfs.Costs.paper(), free):
+        method = adfs.prepare(problem, name, rule=rule, costs=costs)
+        events = method.source.draw(0, 50)
+        method.clock.advance(events)
+        counts.append(method.algorithm.counts(events))
+        times.append(method.clock.time)
+    assert counts[0] == counts[1]
+    only_prox = ("adfs", "ns-adfs", "dsba", "point-saga")
+    assert (times[0] == times[1]) if name in only_prox else (times[0] > times[1])
+
+
 def test_every_method_is_recorded_or_pairwise():
     pairwise = {"adfs", "ns-adfs", "esdacd"}  # an event on an edge is one exchange
     assert set(adfs.algorithms()) == {*IN_ROUNDS, *pairwise, "point-saga"}

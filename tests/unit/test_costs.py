@@ -10,10 +10,11 @@ from adfs import calibration
 from adfs.algorithms.tron import PRODUCTS
 from adfs.costs import HESSIAN, NAMES, PAPER, Price, agreed_costs, stored_place
 from adfs.errors import ParameterError
-from support.peers import on_ranks
+from support.peers import on_ranks, succeed
 from support.problems import make_case, stored_as
+from support.ranks import Case, ThreadNetwork, make_shards_of, random_mapping, share_of
 
-GIVEN = adfs.Costs(0.5, 0.75, 0.25, 2.0, 3.0, 40.0, 1e-7)
+GIVEN = adfs.Costs(0.5, 0.75, 0.25, 2.0, 3.0, 50.0, 40.0, 1e-7)
 SIZES, TAU = [3, 9, 5], 2.0
 MEASURED = adfs.Costs(
     gradient=Price((0.3, 0.01, 0.0, 0.02), (0.4, 0.02, 0.0, 0.03)),
@@ -134,6 +135,32 @@ def test_ranks_with_different_costs_are_refused():
     assert all("costs is paper on rank 0" in str(each) for each in found)
 
 
+@pytest.mark.parametrize("layout", ["dense", "csr"])
+def test_ranks_charge_what_one_process_charges(layout):
+    shards, problem = make_shards_of(Case("logistic", layout, "shared", 4))
+    mapping = random_mapping(4, 2, 0)
+
+    def work(peers):
+        share = share_of(ThreadNetwork(peers, problem.topology, mapping), shards, problem)
+        return [clock_time(share, name) for name in ("newton", "lbfgs", "msda", "katyusha")]
+
+    alone = [clock_time(problem, name) for name in ("newton", "lbfgs", "msda", "katyusha")]
+    assert succeed(2, work) == [alone, alone]
+
+
+def clock_time(problem, name):
+    method = adfs.prepare(problem, name, costs=MEASURED)
+    method.clock.advance(method.source.draw(0, 20))
+    return method.clock.time
+
+
+def test_dual_gradients_without_hessians_have_a_price_of_their_own():
+    problem = make_case("path:2", "logistic", n_features=501, sizes=[5, 8]).problem
+    method = adfs.prepare(problem, "ssda", tau=TAU, delays=adfs.Delays(tau=TAU), costs=GIVEN)
+    method.clock.advance(method.source.draw(0, 1))
+    assert method.clock.time == pytest.approx(50.0 * 8 + TAU)
+
+
 def literal_times():
     """Idealized time of 6 rounds on a path of three nodes (D = 2), written out for `GIVEN`."""
     most, d = max(SIZES), 4
@@ -186,20 +213,6 @@ def test_cheap_drawn_gradients_make_larger_tuned_batches(name):
         for costs in (adfs.Costs(), adfs.Costs(sampled_gradient=0.05))
     ]
     assert batches[1] > batches[0]
-
-
-@pytest.mark.parametrize("name", sorted(adfs.algorithms()))
-def test_costs_never_change_what_is_counted(name):
-    loss = "hinge" if name == "ns-adfs" else "logistic"
-    problem = make_case("path:3", loss, sizes=SIZES).problem
-    counts = []
-    for costs in (PAPER, GIVEN):
-        method = adfs.prepare(problem, name, rule="paper" if name == "dsba" else "tuned",
-                              costs=costs)  # fmt: skip
-        if name in ("katyusha", "l-katyusha", "msda", "ssda"):  # tuned to the costs
-            method = adfs.prepare(problem, name, rule="theory", costs=costs)
-        counts.append(method.algorithm.counts(method.source.draw(0, 50)))
-    assert counts[0] == counts[1]
 
 
 def test_a_result_and_its_model_say_the_costs():

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from adfs.algorithms import base
 from adfs.algorithms.base import Matrix, Vector
-from adfs.algorithms.dual_gradient import ROWS_AT_ONCE, DualGradients
+from adfs.algorithms.dual_gradient import ROWS_AT_ONCE, DualGradients, dual_cost
 from adfs.costs import Costs
 from adfs.graphs.topology import Topology
 from adfs.kernels import edge, event_loop
@@ -67,12 +67,13 @@ class PairParameters(SelfDescribing):
         """``theory``: even probabilities; ``tuned``: those of the largest rate."""
         smooth = problem.sigma + problem.conditioning.batch_smoothness()
         roots = edge_roots(problem.topology, problem.sigma)
+        each = dual_cost(costs.of(problem), problem.n_nodes, problem.n_features)
         weights = roots if rule == "tuned" else np.ones(len(roots))
         return cls(
             rule, problem.topology, float(np.max(smooth / problem.sigma)),
             sigma_a(problem.topology, smooth), roots, weights / max(1e-300, weights.sum()),
             problem.conditioning.live_counts,
-            problem.conditioning.live_counts * costs.of(problem).dual_gradient,
+            problem.conditioning.live_counts * each,
         )  # fmt: skip
 
     @property

@@ -28,7 +28,7 @@ import numpy as np
 
 from adfs.algorithms import base
 from adfs.algorithms.base import Matrix, Vector
-from adfs.algorithms.dual_gradient import ROWS_AT_ONCE, DualGradients
+from adfs.algorithms.dual_gradient import ROWS_AT_ONCE, DualGradients, dual_cost
 from adfs.graphs.topology import Topology
 from adfs.kernels import gossip
 from adfs.kernels.dual_gradient import Memory
@@ -269,7 +269,9 @@ class Msda(base.RoundAlgorithm[MsdaState]):
 def _prepare(
     problem: Problem, setting: base.MethodSetting, rounds: int | None = None
 ) -> base.Method:
-    work = problem.conditioning.live_counts * setting.costs.of(problem).dual_gradient
+    work = problem.conditioning.live_counts * dual_cost(
+        setting.costs.of(problem), problem.n_nodes, problem.n_features
+    )
     place = problem.topology.edges, problem.n_nodes, setting.delays
     pass_time, tau_time = (mean_time(each, *place) for each in (Cost(work), Cost(0.0 * work, 1)))
     chosen = choose(problem, setting.rule, rounds, pass_time, tau_time)

@@ -384,19 +384,23 @@ INFO = read_command(f"""
 info  show versions, cores, caches and extras
 
 Show what a bug report should contain: versions, cores, extras, the registered algorithms, where
-compiled kernels and data sets are kept. With --mpi, measure what a message and a proximal step
-take here, and which --tau follows. With --compile, compile all kernels now, as for a container
+compiled kernels, data sets and measured costs are kept. With --mpi, measure what a message and a
+proximal step take here, and which --tau follows. With --costs, measure what elementary steps take,
+for --costs measured of other commands. With --compile, compile all kernels now, as for a container
 image.
 
 options:
   --mpi  measure what a proximal step and an exchange between ranks take; start it with mpiexec
   --compile  compile every kernel that an ordinary run uses and that is not compiled yet; takes a
     minute or two on one core
+  --costs  measure what gradients, Hessians and proximal steps take on one core, and store it in the
+    place of what was measured before; best on a quiet machine
 {options.JSON}
 
 examples:
   adfs info
   adfs info --json
+  adfs info --costs
   mpiexec -n 2 adfs info --mpi""")
 
 COMPLETION = read_command("""

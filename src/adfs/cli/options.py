@@ -126,7 +126,7 @@ KINDS = {  # by the words for them in the texts below
 # Options with the same word here exclude each other.
 RIVALS = {
     "--sigma": "strength", "--C": "strength", "--mpi": "task", "--compile": "task",
-    "--partition": "rows", "--by": "rows",
+    "--costs": "task",    "--partition": "rows", "--by": "rows",
 }  # fmt: skip
 
 

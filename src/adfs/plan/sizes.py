@@ -8,6 +8,7 @@ import math
 from typing import NamedTuple
 
 from adfs.algorithms.descent import messages
+from adfs.algorithms.dual_gradient import dual_cost
 from adfs.algorithms.lbfgs import usual_evaluations
 from adfs.algorithms.newton import usual_steps
 from adfs.algorithms.tron import pass_cost
@@ -56,6 +57,7 @@ class Sizes(NamedTuple):
     product: float = 1.0
     hessian: float = 1.0
     dual_gradient: float = 1.0
+    iterative_dual_gradient: float = 1.0
     factorisation: float = 0.0
 
     @classmethod
@@ -92,7 +94,8 @@ class Sizes(NamedTuple):
         root, slow = math.sqrt(kappa_b), math.sqrt(kappa_b / gamma)
         gossip, visits = math.sqrt(kappa_s / gamma), m + kappa_s + 1.0 / gamma
         work = m * self.gradient + math.sqrt(m * kappa_s / n) * self.sampled_gradient
-        shared, dual = Parts(work, self.diameter * tau * root, root), m * self.dual_gradient
+        shared = Parts(work, self.diameter * tau * root, root)
+        dual = m * dual_cost(self, n, self.n_features)
         found = {
             "adfs": Parts(m + math.sqrt(m * kappa_s), (1.0 + tau) * gossip, gossip),
             "msda": Parts(dual * root, tau * slow, slow),
