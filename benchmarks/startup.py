@@ -10,7 +10,7 @@ import numpy as np, adfs
 X, y = np.random.default_rng(0).standard_normal((200, 5)), np.arange(200) % 2
 adfs.solve(adfs.Problem(adfs.partition(X, y, 4)), tol=1e-4, progress=False)
 from adfs.kernels import certificate, clocks, event_loop, sampling
-used = (event_loop.run_events, certificate.gap_pass, sampling.draw_which, sampling.draw_samples,
+used = (event_loop.run_events, certificate.gap_passes, sampling.draw_which, sampling.draw_samples,
         clocks.advance)
 print(sum(sum(f.stats.cache_misses.values()) for f in used),
       sum(sum(f.stats.cache_hits.values()) for f in used))

@@ -15,7 +15,7 @@ from adfs.algorithms.base import REGISTRY, SCHEDULES
 from adfs.apcg.penalties import Penalty
 from adfs.apcg.smooth import LeastSquares
 from adfs.apcg.solver import apcg
-from adfs.data.partition import partition
+from adfs.data.partition import Shards, partition
 from adfs.errors import DataError, ParameterError
 from adfs.graphs.topology import Topology
 from adfs.kernels.compiled import counts
@@ -31,8 +31,6 @@ from adfs.schedule.timeline import intervals
 from adfs.solver import solve
 from adfs.study.compare import compare
 from adfs.theory.parameters import Parameters
-
-Shards = list[Any]
 
 WAY_OUT = "set NUMBA_CACHE_DIR to a folder that can be written"
 FORMS = tuple(itertools.product((np.float64, np.float32), (np.asarray, sp.csr_matrix)))

@@ -28,21 +28,34 @@ Numbers = NDArray[np.int64]
 T = TypeVar("T")
 
 ENGINES = ("local", "mpi")
+NUMBERS_AT_ONCE = 1 << 18  # of rows that are made to be added
+NO_VALUES = np.empty((1, 0))
 
 
 class Part(NamedTuple):
-    """What one node contributes: a row to be added, and numbers that every process receives."""
+    """What some nodes contribute, one line each: rows to be added, numbers for every process."""
 
-    row: Vector
-    values: tuple[float, ...]
+    rows: Matrix
+    values: Matrix
 
 
 class Ask(NamedTuple):
-    """A request for a sum: the parts of the nodes here, in order, all of these sizes."""
+    """A request for a sum: parts of the nodes here, in their order, with lines of these sizes."""
 
     width: int
     n_values: int
     parts: Iterable[Part]
+
+
+def ask_values(values: Matrix) -> Ask:
+    """A request for numbers alone; one line per node here."""
+    return Ask(0, values.shape[1], [Part(np.empty((len(values), 0)), values)])
+
+
+def node_blocks(n_nodes: int, numbers: int) -> list[slice]:
+    """So many nodes cut into blocks, if each has so many numbers: memory for few rows at once."""
+    size = max(1, NUMBERS_AT_ONCE // max(1, numbers))
+    return [slice(first, min(n_nodes, first + size)) for first in range(0, n_nodes, size)]
 
 
 class Answer(NamedTuple):
@@ -53,48 +66,35 @@ class Answer(NamedTuple):
 
 
 Steps = Generator[Ask, Answer, T]  # work that needs sums: yields requests, receives answers
-Block = tuple[int, int]  # nodes of a block of the tree: the first, and the one after the last
 
 
-def pair_up(blocks: Iterable[Block], n_nodes: int) -> tuple[list[int], list[Block]]:
+def pair_up(blocks: Numbers, n_nodes: int) -> tuple[Numbers, Numbers]:
     """How to add rows along the fixed binary tree over node numbers (`adfs.kernels.node_sums`).
 
-    Rows of ``blocks`` are put on a stack in node order. Returns how many additions follow each of
+    A block of the tree is a pair: its first node, and the one after its last. Rows of ``blocks``,
+    shape (k, 2), are put on a stack in node order. Returns how many additions follow each of
     them, and the blocks that remain: those whose siblings are not among ``blocks``.
 
     Examples
     --------
-    >>> pair_up([(0, 1), (1, 2), (2, 3)], n_nodes=3)
-    ([0, 1, 1], [(0, 3)])
-    >>> pair_up([(1, 2), (2, 3), (3, 4)], n_nodes=4)
-    ([0, 0, 1], [(1, 2), (2, 4)])
+    >>> pair_up(np.array([(0, 1), (1, 2), (2, 3)]), n_nodes=3)
+    (array([0, 1, 1]), array([[0, 3]]))
+    >>> pair_up(np.array([(1, 2), (2, 3), (3, 4)]), n_nodes=4)
+    (array([0, 0, 1]), array([[1, 2],
+           [2, 4]]))
     """
-    merges: list[int] = []
-    stack: list[Block] = []
-    for block in blocks:
-        stack.append(block)
-        merges.append(0)
-        while len(stack) > 1 and _are_siblings(stack[-2], stack[-1], n_nodes):
-            stack[-2:] = [(stack[-2][0], stack[-1][1])]
-            merges[-1] += 1
-    return merges, stack
+    merges, stack = np.zeros(len(blocks), np.int64), np.array(blocks, np.int64)
+    return merges, stack[: kernel.pair_up(n_nodes, merges, stack)]
 
 
-def leaves(nodes: Numbers) -> Iterable[Block]:
-    return zip(nodes.tolist(), (nodes + 1).tolist(), strict=True)
+def leaves(nodes: Numbers) -> Numbers:
+    """The blocks of single nodes."""
+    return np.column_stack([nodes, nodes + 1])
 
 
-def _are_siblings(left: Block, right: Block, n_nodes: int) -> bool:
-    first, middle = left
-    size = middle - first  # a left block is full, so this is a power of two
-    return first % (2 * size) == 0 and right == (middle, min(middle + size, n_nodes))
-
-
-def push(stack: list[Vector], row: Vector, additions: int) -> None:
-    """Put a row on the stack, then add the two on top as often as `pair_up` says."""
-    stack.append(row)
-    for _ in range(additions):
-        stack[-2:] = [stack[-2] + stack[-1]]
+def n_levels(merges: Numbers) -> int:
+    """Rows that a stack needs for these additions."""
+    return int((np.cumsum(1 - merges) + merges).max())
 
 
 class Network:
@@ -148,7 +148,7 @@ class Network:
         edges = self.topology.edges[(self.ends >= 0).any(axis=1)]
         merges, _ = pair_up(leaves(self.nodes), self.topology.n_nodes)
         return kernel.Links(
-            self._callback_address(), np.array(merges, np.int64),
+            self._callback_address(), merges,
             self._row_of[edges].astype(edges.dtype),
             np.append(0, np.cumsum(degrees[self.nodes])), self._row_of[own].astype(own.dtype),
         )  # fmt: skip
@@ -162,11 +162,10 @@ class Network:
         """Rows of a matrix that `neighbours` fills: own nodes, then neighbours elsewhere."""
         return len(self.nodes) + len(self.beyond)
 
-    @property
+    @functools.cached_property
     def n_levels(self) -> int:
         """Rows that a stack of `adfs.kernels.node_sums` needs."""
-        merges = self.links.merges
-        return int((np.cumsum(1 - merges) + merges).max())
+        return n_levels(self.links.merges)
 
     @property
     def is_whole(self) -> bool:
@@ -189,24 +188,19 @@ class Network:
 
     def answers(self, ask: Ask) -> Iterator[Answer | None]:
         """Yields None while a request is under way, then its answer."""
-        if self.is_whole and ask.width == 0:
-            values = [part.values for part in ask.parts]
-            numbers = np.array(values, dtype=np.float64).reshape(len(self.nodes), ask.n_values)
-            yield Answer(np.empty(0), numbers)
-            return
-        blocks: list[Vector] = []
-        values = []
-        for part, additions in zip(ask.parts, self.links.merges, strict=True):
-            values.append(part.values)
-            push(blocks, part.row, additions)
-        own = np.array(values, dtype=np.float64).reshape(len(self.nodes), ask.n_values)
-        yield from self._combined(ask.width, blocks, own)
+        merges, stack = self.links.merges, np.empty((self.n_levels, ask.width))
+        values = np.empty((len(self.nodes), ask.n_values))
+        first = depth = 0
+        for rows, numbers in ask.parts:
+            last = first + len(rows)
+            values[first:last] = numbers
+            depth = kernel.push_rows(stack, depth, rows, merges[first:last])
+            first = last
+        yield from self._combined(stack[:depth], values)
 
-    def _combined(
-        self, width: int, blocks: list[Vector], values: Matrix
-    ) -> Iterator[Answer | None]:
+    def _combined(self, blocks: Matrix, values: Matrix) -> Iterator[Answer | None]:
         """The answer from this process's blocks of the tree and its nodes' numbers."""
-        yield Answer(blocks[0].copy() if len(self.nodes) == 1 else blocks[0], values)
+        yield Answer(blocks[0].copy(), values)
 
     def ask(self, ask: Ask) -> Answer:
         return self._awaited(self.answers(ask))
@@ -241,7 +235,10 @@ class Network:
 
     def sum_rows(self, rows: Iterable[Vector], width: int) -> Vector:
         """Sum over all nodes of one row per node; ``rows`` are those of the nodes here."""
-        return self.ask(Ask(width, 0, (Part(row, ()) for row in rows))).total
+        if isinstance(rows, np.ndarray):
+            return self.ask(Ask(width, 0, [Part(np.ascontiguousarray(rows), NO_VALUES)])).total
+        one_by_one = (Part(np.ascontiguousarray(row)[None], NO_VALUES) for row in rows)
+        return self.ask(Ask(width, 0, one_by_one)).total
 
     def neighbours(self, rows: Matrix) -> None:
         """Fill the rows of neighbours elsewhere, which follow the rows of the nodes here."""

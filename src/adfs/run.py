@@ -265,7 +265,7 @@ def _duals_of(problem: Problem, outcome: Outcome) -> NDArray[np.float64]:
     """One number per row here: those of the certificate, or those that belong to the model."""
     if outcome.duals is None:
         return dual_point(problem, outcome.reading.theta).duals
-    return np.concatenate([outcome.duals[node] for node in problem.nodes.tolist()])
+    return outcome.duals
 
 
 def _shared_by_ranks(

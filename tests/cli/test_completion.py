@@ -50,8 +50,8 @@ def test_names_written_out_are_those_of_the_registries():
 
 
 def test_verbs_are_completed(tab):
-    assert tab("") == {"train", "predict", "path", "plan", "split", "compare", "reproduce", "schedule",
-                       "datasets", "info", "completion"}  # fmt: skip
+    assert tab("") == {"train", "predict", "path", "plan", "split", "compare", "reproduce",
+                       "schedule", "datasets", "info", "completion"}  # fmt: skip
     assert tab("pre") == {"predict"}
     assert tab("schedule", "") == {"sample", "show", "times", "timeline"}
     assert tab("completion", "") == {"bash", "zsh"}

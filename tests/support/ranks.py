@@ -14,7 +14,7 @@ from adfs.algorithms import registered  # noqa: F401  (fills the registry)
 from adfs.algorithms.base import Counts, MethodSetting, get_algorithm
 from adfs.engine.steppers import QueueStepper
 from adfs.mpi.mpi_network import serve
-from adfs.network import Answer, Callback, Network, leaves, pair_up, push
+from adfs.network import Answer, Callback, Network, leaves, pair_up
 from adfs.schedule.delays import Delays
 from support.peers import succeed
 from support.problems import make_case, stored_as
@@ -98,18 +98,20 @@ class ThreadNetwork(Network):
     def carrier(self, stepper):
         """None: the tests carry the messages themselves."""
 
-    def _combined(self, width, blocks, values):
-        told = self.gather([np.array(blocks), values])
+    def _combined(self, blocks, values):
+        told = self.gather([blocks.copy(), values])
         n = self.topology.n_nodes
         every, stack, whole = np.empty((n, values.shape[1])), [], []
         for rank, (rows, numbers) in enumerate(told):
             nodes = np.flatnonzero(self.rank_of == rank)
             every[nodes] = numbers
-            whole += zip(pair_up(leaves(nodes), n)[1], rows, strict=True)
+            whole += zip(pair_up(leaves(nodes), n)[1].tolist(), rows, strict=True)
         whole.sort(key=lambda pair: pair[0])
-        merges, _ = pair_up([block for block, _ in whole], n)
+        merges, _ = pair_up(np.array([block for block, _ in whole]), n)
         for (_, row), additions in zip(whole, merges, strict=True):
-            push(stack, row, additions)
+            stack.append(row)
+            for _ in range(additions):
+                stack[-2:] = [stack[-2] + stack[-1]]
         yield Answer(stack[0], every)
 
     def neighbours(self, rows):
@@ -122,7 +124,7 @@ class ThreadNetwork(Network):
     def _callback_address(self):
         def answer(kind, rows):
             if kind == 0:
-                (found,) = self._combined(rows.shape[1], list(rows), np.empty((len(self.nodes), 0)))
+                (found,) = self._combined(rows, np.empty((len(self.nodes), 0)))
                 rows[0] = found.total
             else:
                 self.neighbours(rows)

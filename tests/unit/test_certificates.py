@@ -9,8 +9,9 @@ import scipy.sparse as sp
 
 import adfs
 from adfs.algorithms.adfs import Adfs
+from adfs.kernels.certificate import gap_passes
 from adfs.losses import LOSSES
-from adfs.problem.certificate import Certificate, certify, gap_from_sums, node_pass
+from adfs.problem.certificate import Certificate, certify, gap_from_sums
 from oracles import losses as literal
 from support.problems import make_shards
 
@@ -51,13 +52,18 @@ def literal_gap(problem, theta, duals):
     return total + sigma / 2 * (residual @ residual)
 
 
+def node_sums(problem, theta, duals):
+    """Each node's losses, Fenchel gaps, ``sum c x`` and ``sum w l' x``, added over the nodes."""
+    d, n = problem.n_features, problem.n_nodes
+    values, rows = np.empty((n, 2)), np.empty((n, 2 * d))
+    samples = (*problem.samples, problem.squared_norms, problem.offsets)
+    gap_passes(*samples, theta, duals, values, rows, 0)
+    return *values.sum(axis=0), rows[:, :d].sum(axis=0), rows[:, d:].sum(axis=0)
+
+
 def gap_by_duals(problem, theta, duals):
     """The part of the certificate that the given duals decide, without the other choice."""
-    gaps, moved = 0.0, np.zeros(problem.n_features)
-    for node in range(problem.n_nodes):
-        own = duals[problem.offsets[node] : problem.offsets[node + 1]]
-        _, node_gaps, node_moved, _ = node_pass(problem, node, theta, own)
-        gaps, moved = gaps + node_gaps, moved + node_moved
+    _, gaps, moved, _ = node_sums(problem, theta, duals)
     residual = theta + moved / problem.total_sigma
     return gaps + problem.total_sigma / 2 * (residual @ residual)
 
@@ -212,10 +218,7 @@ def test_without_a_finite_objective_there_is_no_relative_gap(objective):
 def test_the_sums_of_nodes_combine_to_the_certificate_of_the_whole():
     problem = make_problem("logistic")
     theta, duals = np.array([0.1, 0.2, -0.4]), np.full(problem.n_samples, -0.2)
-    own = [duals[problem.offsets[node] : problem.offsets[node + 1]] for node in range(3)]
-    parts = [node_pass(problem, node, theta, own[node]) for node in range(3)]
-    losses, gaps, moved, gradient = (sum(part[k] for part in parts) for k in range(4))
-    whole = gap_from_sums(losses, gaps, moved, gradient, theta, problem.total_sigma)
+    whole = gap_from_sums(*node_sums(problem, theta, duals), theta, problem.total_sigma)
     assert whole == pytest.approx(certify(problem, theta, duals), rel=1e-14)
 
 

@@ -78,8 +78,10 @@ def test_compiled_code_adds_in_the_order_of_python(graph):
 def test_numbers_of_all_nodes_are_seen_in_node_order():
     def ask(peers):
         network = ThreadNetwork(peers, adfs.Topology.ring(5), np.array([1, 0, 1, 0, 0]))
-        own = [Part(np.array([float(node)]), (float(node), 1.0)) for node in network.nodes]
-        return network.ask(Ask(1, 2, own))
+        own = network.nodes[:, None].astype(float)
+        both = np.hstack([own, np.ones_like(own)])
+        parts = [Part(own[:1], both[:1]), Part(own[1:], both[1:])]
+        return network.ask(Ask(1, 2, parts))
 
     for answer in succeed(2, ask):
         assert answer.total.tolist() == [10.0]

@@ -60,7 +60,7 @@ def test_a_reading_is_the_model_that_certifies_better(graph, sizes, passes):
         certify(problem, problem.sigma @ thetas / problem.total_sigma, duals).duality_gap
         for thetas in models
     ]
-    steps = evaluation_steps(problem, models, lambda node: algorithm.duals(state, node))
+    steps = evaluation_steps(problem, models, duals)
     found = problem.network.run(steps)
     assert found.duality_gap == pytest.approx(min(gaps), rel=1e-12)
     np.testing.assert_array_equal(found.thetas, models[int(np.argmin(gaps))])

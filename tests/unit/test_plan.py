@@ -199,3 +199,19 @@ def test_a_better_connected_graph_is_predicted_to_be_faster_for_gossip():
     plan = adfs.plan(higgs_like(16), tau=50.0, pilot=False)
     times = {point.graph: point.times["adfs"] for point in plan.over_graphs}
     assert times["ring"] > times["grid"] > times["hypercube"] > times["complete"]
+
+
+def test_seconds_are_those_of_the_busiest_rank_and_of_waiting():
+    problem, costs = higgs_like(4), adfs.Costs(seconds=1e-6)
+    known = SETTING._replace(costs=costs)
+    found = {ranks: predict(problem, "adfs", known, 1e-6, ranks) for ranks in (1, 2, 4)}
+    assert found[4].seconds == pytest.approx(1e-6 * found[4].idealized_time)
+    assert found[1].seconds == pytest.approx(1e-6 * found[1].work)
+    assert found[4].seconds < found[2].seconds < found[1].seconds + 1e-6 * found[1].idealized_time
+    assert math.isnan(predict(problem, "adfs", SETTING, 1e-6).seconds)
+
+
+def test_a_plan_without_data_has_seconds_where_steps_are_known():
+    costs = adfs.Costs(seconds=1e-7)
+    [plan] = plan_sizes(10**6, 50, 1e4, ["grid"], [16], costs=costs)
+    assert plan.best.seconds == pytest.approx(1e-7 * plan.best.idealized_time)

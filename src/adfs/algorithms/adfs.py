@@ -108,6 +108,10 @@ class Adfs(Pairwise[AdfsState]):
         """Virtual coefficients of ``y_t``: the dual point of the certificate."""
         return self.virtual(state, self.problem.node_rows(node))[0]
 
+    def all_duals(self, state: AdfsState) -> Vector:
+        """Those of all samples here."""
+        return self.virtual(state)[0]
+
     def arrays(self, state: AdfsState) -> base.Arrays:
         samples = {"lines": state.lines[:, : edge.NORM2]}
         return base.Arrays(samples, state.centres._asdict(), {"t": np.array([state.t])})

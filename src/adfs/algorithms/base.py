@@ -87,13 +87,23 @@ def first_state(algorithm: Any, start: WarmStart | None) -> Any:
     return algorithm.init(start.theta, start.duals)
 
 
+def all_duals(algorithm: Any, state: Any, problem: Problem) -> Vector | None:
+    """A copy of the duals of all samples here, in one call where an algorithm allows it."""
+    if hasattr(algorithm, "all_duals"):
+        every: Vector = algorithm.all_duals(state)
+        return every
+    found = [algorithm.duals(state, node) for node in problem.nodes.tolist()]
+    return None if found[0] is None else np.concatenate(found, dtype=np.float64)
+
+
 class Algorithm(Protocol[S]):
     """What an algorithm is. It owns no loop, clock, log or socket.
 
     It computes at the nodes of this process and learns about others through ``problem.network``
     alone. A move consumes a block of the schedule; cutting the schedule elsewhere never changes a
     bit. An algorithm with a second model, which may have the smaller certificate, has a
-    method ``second_output`` beside ``output``.
+    method ``second_output`` beside ``output``; one that is for very many nodes has ``all_duals``
+    beside ``duals``.
     """
 
     def init(self, theta: Vector | None = None) -> S:

@@ -109,6 +109,10 @@ class NsAdfs(Pairwise[NsAdfsState]):
         """Virtual coefficients of ``v_t``: the dual point of the certificate."""
         return state.lines[self.problem.node_rows(node), non_smooth.VALUE].copy()
 
+    def all_duals(self, state: NsAdfsState) -> Vector:
+        """Those of all samples here."""
+        return state.lines[:, non_smooth.VALUE].copy()
+
     def arrays(self, state: NsAdfsState) -> base.Arrays:
         samples = {"lines": state.lines[:, : non_smooth.LAG + 1]}
         return base.Arrays(samples, {"pairs": state.pairs}, {"growth": np.array([state.growth])})

@@ -141,7 +141,11 @@ class TableAlgorithm(base.RoundAlgorithm[S]):
 
     def duals(self, state: Any, node: int) -> Vector:
         """The table's ``c = w l'`` of a node's samples."""
-        lines = state.lines[self.problem.node_rows(node)]
+        return self.all_duals(state, self.problem.node_rows(node))
+
+    def all_duals(self, state: Any, rows: slice = slice(None)) -> Vector:
+        """Those of all samples here, or of some rows."""
+        lines = state.lines[rows]
         return np.asarray(lines[:, kernel.WEIGHT] * lines[:, kernel.SLOPE])
 
 

@@ -229,6 +229,8 @@ sizes in the place of DATA, with --features
 {PLANNED}{options.DELAYS}{options.COSTS}
 the runs that are predicted
   --tol TOL: number = 1e-06  relative duality gap
+  --ranks R: positive  predict seconds on so many processes (--costs measured); by default one per
+    node
   --no-pilot  predict from theory and experience alone, without short runs on a part of the rows
 {options.SEED}
 files and output

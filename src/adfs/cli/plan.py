@@ -48,7 +48,7 @@ def _from_data(args: argparse.Namespace, costs: Costs) -> Plan:
     problem = build_problem(args)
     return plan(
         problem, mean_tau(args), args.tol, args.clock, read_delays(args), args.seed,
-        pilot=not args.no_pilot, costs=costs,
+        pilot=not args.no_pilot, costs=costs, ranks=args.ranks,
     )  # fmt: skip
 
 

@@ -25,7 +25,7 @@ from adfs.data.libsvm import LibsvmReader
 from adfs.data.matrices import Matrix, Numbers, Samples
 from adfs.data.npz import NpzReader
 from adfs.data.npz import save_npz as save_npz
-from adfs.data.partition import Shard, cut_rows, partition, partition_rows
+from adfs.data.partition import Shard, Shards, partition, partition_rows
 from adfs.data.reader import (
     Facts,
     Piece,
@@ -172,7 +172,7 @@ class LocalData(NamedTuple):
     where the loss is not for classes. ``columns`` says how the columns of a table became features.
     """
 
-    shards: list[Shard]
+    shards: Sequence[Shard]
     classes: NDArray[Any] | None
     label_counts: Numbers | None
     columns: Columns | None = None
@@ -243,7 +243,7 @@ def _check(ranks: Numbers, size: int, loss: str | Loss) -> None:
 
 def _load_pattern(
     peers: Peers, pattern: str, nodes: Sequence[int], selection: Selection
-) -> tuple[list[Shard], Columns | None]:
+) -> tuple[Shards, Columns | None]:
     """The files of this rank's nodes, in one layout for all nodes."""
     paths = {node: shard_path(pattern, node) for node in nodes}
     files = attempt(peers, lambda: _of_each(nodes, lambda node: _open_file(paths[node], selection)))
@@ -280,7 +280,7 @@ def _load_some(
     nodes: list[int],
     division: tuple[int, str, int, int | None],
     selection: Selection,
-) -> list[Shard]:
+) -> Shards:
     """The rows of this rank's nodes, from one file that every rank can open."""
     n_samples, labels, facts = reader.count(), reader.labels, None
     survey_columns(peers, [reader], selection, peers.rank, peers.size)
@@ -326,14 +326,14 @@ def _gathered(peers: Peers, facts: list[Facts]) -> list[Facts]:
 
 def _shards(
     peers: Peers, source: str, pieces: list[Piece], facts: list[Facts], sizes: list[int]
-) -> list[Shard]:
+) -> Shards:
     """The pieces in the layout of all rows, cut in shards of these sizes."""
 
     def join() -> Samples:
         y = join_labels(pieces)
         return require_labels(lay_out(pieces, common_layout(facts)), y, source)
 
-    return cut_rows(*attempt(peers, join), sizes)
+    return Shards(Shard(*attempt(peers, join)), np.cumsum([0, *sizes]))
 
 
 def _open_together(peers: Peers, source: str, selection: Selection) -> Reader:

@@ -7,9 +7,8 @@ without a copy.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -31,6 +30,38 @@ class Shard(NamedTuple):
     weights: NDArray[np.float64] | None = None
 
 
+class Shards(Sequence[Shard]):
+    """One shard per node: views of one array with all nodes' rows, made when they are asked for.
+
+    Node ``i`` has the rows ``offsets[i]`` to ``offsets[i + 1]`` of ``whole``.
+    """
+
+    def __init__(self, whole: Shard, offsets: NDArray[np.int64]) -> None:
+        self.whole, self.offsets = whole, offsets
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @overload
+    def __getitem__(self, node: int) -> Shard: ...
+    @overload
+    def __getitem__(self, node: slice) -> list[Shard]: ...
+    def __getitem__(self, node: int | slice) -> Shard | list[Shard]:
+        if isinstance(node, slice):
+            return [self[each] for each in range(*node.indices(len(self)))]
+        place = range(len(self))[node]
+        first, last = int(self.offsets[place]), int(self.offsets[place + 1])
+        X, y, weights = self.whole
+        return Shard(
+            row_view(X, first, last), y[first:last],
+            None if weights is None else weights[first:last],
+        )  # fmt: skip
+
+    def __repr__(self) -> str:
+        n_rows, width = self.whole.X.shape
+        return f"Shards({len(self)} nodes, {n_rows} x {width})"
+
+
 def partition(
     X: Any,
     y: ArrayLike,
@@ -39,7 +70,7 @@ def partition(
     seed: int = 0,
     m: int | None = None,
     weights: ArrayLike | None = None,
-) -> list[Shard]:
+) -> Shards:
     """Divide samples among nodes.
 
     Parameters
@@ -61,9 +92,9 @@ def partition(
 
     Returns
     -------
-    list of Shard
+    sequence of Shard
         Consecutive views of one array (dense: row slices of a C-contiguous array; CSR: slices of
-        one ``data`` and one ``indices``).
+        one ``data`` and one ``indices``); ``list(shards)`` is a list whose entries can be replaced.
 
     Examples
     --------
@@ -77,25 +108,11 @@ def partition(
     labels = np.asarray(y)
     labels = as_vector(labels, X.shape[0], "y", numbers=labels.dtype.kind in "fiubc")
     heavy = None if weights is None else as_vector(weights, X.shape[0], "weights")
-    parts = partition_rows(X.shape[0], n_nodes, how, seed, m, labels)
-    sizes = [len(part) for part in parts]
-    if how != "contiguous":
-        order = np.concatenate(parts)
+    order, offsets = _in_order_of_nodes(X.shape[0], n_nodes, how, seed, m, labels)
+    if order is not None:
         X, labels = X[order], labels[order]
         heavy = None if heavy is None else heavy[order]
-    return cut_rows(X, labels, sizes, heavy)
-
-
-def cut_rows(
-    X: Matrix, y: NDArray[Any], sizes: list[int],
-    weights: NDArray[np.float64] | None = None,
-) -> list[Shard]:  # fmt: skip
-    """Consecutive views of all rows, of these sizes."""
-    ends = np.cumsum([0, *sizes]).tolist()
-    return [
-        Shard(row_view(X, a, b), y[a:b], None if weights is None else weights[a:b])
-        for a, b in itertools.pairwise(ends)
-    ]
+    return Shards(Shard(X, labels, heavy), offsets)
 
 
 def partition_rows(
@@ -124,27 +141,38 @@ def partition_rows(
     >>> [part.tolist() for part in partition_rows(5, 2, "contiguous")]
     [[0, 1, 2], [3, 4]]
     """
-    n_nodes, m = _checked(n_samples, n_nodes, how, m)
-    wanted = range(n_nodes) if nodes is None else nodes
     if how == "draw":
+        n_nodes, m = _checked(n_samples, n_nodes, how, m)
+        wanted = range(n_nodes) if nodes is None else nodes
         streams = [generator(seed, f"partition/draw/{node}") for node in wanted]
         return [np.sort(own.choice(n_samples, m, replace=False, shuffle=False)) for own in streams]
-    cuts = _cuts(n_samples, n_nodes)
-    if how == "contiguous":
+    order, cuts = _in_order_of_nodes(n_samples, n_nodes, how, seed, m, y)
+    wanted = range(len(cuts) - 1) if nodes is None else nodes
+    if order is None:
         return [np.arange(cuts[node], cuts[node + 1]) for node in wanted]
-    if how == "even":
-        order = generator(seed, "partition/even").permutation(n_samples)
-        return [np.sort(order[cuts[node] : cuts[node + 1]]) for node in wanted]
-    if y is None:
-        raise ParameterError("how='sorted' needs the labels, but y is None; pass y.")
-    order = np.argsort(np.asarray(y), kind="stable")
     return [order[cuts[node] : cuts[node + 1]] for node in wanted]
 
 
-def _cuts(n_samples: int, n_nodes: int) -> list[int]:
-    """Where each node's rows begin and end, as np.array_split cuts."""
-    share, more = divmod(n_samples, n_nodes)
-    return [node * share + min(node, more) for node in range(n_nodes + 1)]
+def _in_order_of_nodes(
+    n_samples: int, n_nodes: int, how: str, seed: int, m: int | None, y: ArrayLike | None
+) -> tuple[NDArray[np.int64] | None, NDArray[np.int64]]:
+    """Rows of all nodes one after another (None: as they are), and where those of each begin."""
+    if how == "draw":
+        parts = partition_rows(n_samples, n_nodes, how, seed, m)
+        return np.concatenate(parts), np.cumsum([0, *map(len, parts)])
+    n_nodes, _ = _checked(n_samples, n_nodes, how, m)
+    share, more = divmod(n_samples, n_nodes)  # as np.array_split cuts
+    places = np.arange(n_nodes + 1)
+    cuts = places * share + np.minimum(places, more)
+    if how == "contiguous":
+        return None, cuts
+    if how == "even":
+        order = generator(seed, "partition/even").permutation(n_samples)
+        first = np.repeat(places[:-1] * n_samples, np.diff(cuts))
+        return np.sort(order + first) - first, cuts
+    if y is None:
+        raise ParameterError("how='sorted' needs the labels, but y is None; pass y.")
+    return np.argsort(np.asarray(y), kind="stable"), cuts
 
 
 def _checked(n_samples: int, n_nodes: int, how: str, m: int | None) -> tuple[int, int | None]:

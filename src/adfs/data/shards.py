@@ -1,5 +1,6 @@
 """From the arrays of a user to flat arrays: checked shards, joined without a copy; coded labels."""
 
+import contextlib
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -9,12 +10,12 @@ from numpy.typing import NDArray
 
 from adfs.agreement import Peers, attempt
 from adfs.data.matrices import Vector, as_matrix, as_vector
+from adfs.data.partition import Shards
 from adfs.errors import DataError, shortened
 from adfs.kernels.rows import CsrRows, DenseRows
 from adfs.losses import Loss
 
 Rows = DenseRows | CsrRows
-MANY = 1_000  # shards from which one check of all of them is tried first
 Part = tuple[Any, NDArray[Any], Vector | None]  # features, labels, weights of a shard
 
 
@@ -32,37 +33,13 @@ def join_shards(shards: Sequence[Any]) -> Joined:
     """Check the shards one by one and against each other, then lay them end to end."""
     if len(shards) == 0:
         raise DataError("There are no shards; a problem needs at least one node with data.")
-    joined = _joined_views(shards)
-    return joined if joined is not None else _joined_copies(shards)
+    if isinstance(shards, Shards) and np.diff(shards.offsets).all():
+        with contextlib.suppress(DataError):  # said below with the number of the node
+            return _joined([shards.whole])._replace(offsets=shards.offsets)
+    return _joined(shards)
 
 
-def _joined_views(shards: Sequence[Any]) -> Joined | None:
-    """Many dense shards that follow each other in one array, checked as one; None for others."""
-    if len(shards) < MANY or not all(_is_plain(shard) for shard in shards):
-        return None
-    columns = [[shard[k] for shard in shards] for k in (0, 1)]
-    for parts, n_axes in zip(columns, (2, 1), strict=True):
-        kinds = {(type(part), getattr(part, "ndim", 0), np.shape(part)[1:]) for part in parts}
-        if len(kinds) > 1 or next(iter(kinds))[1] != n_axes:
-            return None
-        if not isinstance(parts[0], np.ndarray) or not _follow(parts):
-            return None
-    sizes = [len(part) for part in columns[0]]
-    if min(sizes) == 0 or sizes != [len(part) for part in columns[1]]:
-        return None
-    try:
-        whole = _joined_copies([tuple(_end_to_end(parts, True) for parts in columns)])
-    except DataError:  # said again with the number of the node
-        return None
-    return whole._replace(offsets=np.cumsum([0, *sizes]))
-
-
-def _is_plain(shard: Any) -> bool:
-    """Whether this is (X, y) or (X, y, None)."""
-    return isinstance(shard, tuple) and (len(shard) == 2 or (len(shard) == 3 and shard[2] is None))
-
-
-def _joined_copies(shards: Sequence[Any]) -> Joined:
+def _joined(shards: Sequence[Any]) -> Joined:
     parts = [_checked(shard, node) for node, shard in enumerate(shards)]
     width = parts[0][0].shape[1]
     for node, (matrix, _, _) in enumerate(parts):
@@ -148,12 +125,12 @@ def _follow(parts: list[NDArray[Any]]) -> bool:
     return True
 
 
-def _end_to_end(parts: list[NDArray[Any]], follow: bool | None = None) -> NDArray[Any]:
+def _end_to_end(parts: list[NDArray[Any]]) -> NDArray[Any]:
     """Concatenate along the first axis; neighbouring views of one array are joined in place."""
     if len(parts) == 1:
         return parts[0]
     width = parts[0].shape[1:]
-    if not (_follow(parts) if follow is None else follow):
+    if not _follow(parts):
         return np.ascontiguousarray(np.concatenate(parts))
     # A part of one row may carry any stride, so the strides are made anew.
     shape = (sum(len(part) for part in parts), *width)

@@ -8,7 +8,7 @@ import numpy as np
 from adfs.algorithms.base import Matrix, Vector
 from adfs.data.shards import slice_rows
 from adfs.kernels import certificate, loss_functions
-from adfs.network import Ask, Part, Steps
+from adfs.network import Ask, Part, Steps, ask_values, node_blocks
 from adfs.problem.certificate import (
     certificate_steps,
     certified_text,
@@ -75,14 +75,13 @@ class Evaluation(NamedTuple):
         return certified_text(self.relative_gap, self.duality_gap, self.objective_at_zero)
 
 
-Duals = Callable[[int], Vector]  # of a node's samples
-Evaluator = Callable[[Problem, list[Matrix], Duals | None], Steps[Evaluation]]
+Evaluator = Callable[[Problem, list[Matrix], Vector | None], Steps[Evaluation]]
 
 
 def evaluation_steps(
-    problem: Problem, outputs: list[Matrix], duals: Duals | None
+    problem: Problem, outputs: list[Matrix], duals: Vector | None
 ) -> Steps[Evaluation]:
-    """An evaluation from the models and duals of this process's nodes.
+    """An evaluation from the models of this process's nodes and the duals of their samples.
 
     Of several models that an algorithm offers it is the one that certifies better; its ``theta`` is
     the sigma-weighted mean over nodes.
@@ -96,8 +95,7 @@ def evaluation_steps(
         found = [(yield from zero_steps(problem))] * count
     best = min(range(count), key=lambda k: found[k].duality_gap)
     theta, thetas, (objective, gap) = means[best], outputs[best], found[best]
-    away = (Part(np.empty(0), (float(np.sum((own - theta) ** 2)),)) for own in thetas)
-    _, distances = yield Ask(0, 1, away)
+    _, distances = yield ask_values(np.sum((thetas - theta) ** 2, axis=1, keepdims=True))
     spread, at_zero = float(np.sqrt(np.mean(distances))), in_order(started.values[:, 1])
     suboptimality = None
     if problem.optimum_is_known:
@@ -106,9 +104,14 @@ def evaluation_steps(
     return Evaluation(theta, thetas, float(objective), float(gap), suboptimality, spread, at_zero)
 
 
-def _weighted(problem: Problem, outputs: list[Matrix], duals: Duals | None) -> Iterator[Part]:
+def _weighted(problem: Problem, outputs: list[Matrix], duals: Vector | None) -> Iterator[Part]:
     """``sigma_i theta_i`` of each model, whether the node left its start at zero, losses there."""
-    for own, node in enumerate(problem.nodes.tolist()):
-        row = np.concatenate([problem.sigma[node] * thetas[own] for thetas in outputs])
-        left = bool(row.any()) or (duals is not None and bool(duals(node).any()))
-        yield Part(row, (float(left), problem.at_zero[own, 0]))
+    sigma, offsets, n = problem.own_sigma[:, None], problem.offsets, len(problem.nodes)
+    has_duals = np.zeros(n, np.bool_)
+    if duals is not None:
+        so_far = np.append(0, np.cumsum(duals != 0.0))
+        has_duals = so_far[offsets[1:]] > so_far[offsets[:-1]]
+    for own in node_blocks(n, problem.n_features * len(outputs)):
+        rows = np.concatenate([sigma[own] * thetas[own] for thetas in outputs], axis=1)
+        left = rows.any(axis=1) | has_duals[own]
+        yield Part(rows, np.column_stack([left, problem.at_zero[own, 0]]))

@@ -12,11 +12,11 @@ import functools
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from adfs.algorithms.base import Method, numbers_per_event
+from adfs.algorithms.base import Method, Vector, all_duals, numbers_per_event
 from adfs.engine.checkpointer import Checkpointer
 from adfs.engine.evaluation import Evaluation, Evaluator
 from adfs.engine.execution import Spans
@@ -36,11 +36,11 @@ RARELY = 50.0  # and as many times as long as the last evaluation took
 
 
 class Outcome(NamedTuple):
-    """Where a run is, its evaluation, and the duals of the nodes here if there are any."""
+    """Where a run is, its evaluation, and the duals of the samples here if there are any."""
 
     spent: Spent
     reading: Evaluation
-    duals: dict[int, Any] | None
+    duals: Vector | None
 
 
 class Heartbeat:
@@ -274,16 +274,14 @@ class Loop:
 
     def _outcome(self, wall_time: float) -> Steps[Outcome]:
         """The position of the run and its evaluation, from a copy of this moment."""
-        stepper, nodes = self.stepper, self.problem.nodes.tolist()
+        stepper = self.stepper
         algorithm, state = stepper.algorithm, stepper.state
         second = getattr(algorithm, "second_output", None)
         outputs = [algorithm.output(state)] + ([] if second is None else [second(state)])
-        each: dict[int, Any] = {node: algorithm.duals(state, node) for node in nodes}
-        duals = None if each[nodes[0]] is None else each
-        dual_of = None if duals is None else duals.__getitem__
+        duals = all_duals(algorithm, state, self.problem)
         spent = yield from stepper.spent(wall_time)
         with np.errstate(over="ignore", invalid="ignore"):  # the status says it
-            reading = yield from self.evaluate(self.problem, outputs, dual_of)
+            reading = yield from self.evaluate(self.problem, outputs, duals)
         return Outcome(spent, reading, duals)
 
     def _drain(self) -> None:

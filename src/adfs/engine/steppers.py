@@ -27,7 +27,7 @@ from adfs.algorithms.pairwise import Pairwise, exchange_counts
 from adfs.engine.stopping import Spent
 from adfs.errors import ParameterError
 from adfs.kernels import rank_nodes
-from adfs.network import Ask, Part, Steps
+from adfs.network import Steps, ask_values
 from adfs.problem.finite_sum import Problem
 from adfs.schedule.clock import CODES
 
@@ -104,8 +104,8 @@ class BlockStepper:
         for array in arrays_of(self.algorithm, self.state).shared.values():
             digest = zlib.crc32(np.ascontiguousarray(array).tobytes(), digest)
         now = Spent(self.position, self.clock.time, wall_time, self.iteration, self.counts)
-        own = [Part(np.empty(0), (wall_time, float(digest)))] * len(self.problem.nodes)
-        _, values = yield Ask(0, 2, own)
+        own = np.tile([wall_time, float(digest)], (len(self.problem.nodes), 1))
+        _, values = yield ask_values(own)
         if len(np.unique(values[:, 1])) > 1:
             raise ParameterError(DIFFERENT_BITS)
         return now._replace(wall_time=float(values[:, 0].max()))
@@ -232,9 +232,8 @@ class QueueStepper:
 
     def spent(self, wall_time: float) -> Steps[Spent]:
         position = self.position
-        own = np.column_stack([self.clocks.finish, self.tally]).tolist()
-        parts = [Part(np.empty(0), (wall_time, *numbers)) for numbers in own]
-        _, facts = yield Ask(0, 4, parts)
+        seconds = np.full(len(self.tally), wall_time)
+        _, facts = yield ask_values(np.column_stack([seconds, self.clocks.finish, self.tally]))
         totals = _totals(facts[:, 2:], self.problem.n_features)
         return Spent(position, float(facts[:, 1].max()), float(facts[:, 0].max()), *totals)
 

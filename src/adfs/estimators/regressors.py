@@ -346,7 +346,8 @@ class Eliminated:
 
 def _ask(width: int, n_values: int, parts: Iterable[tuple[Any, ...]]) -> Ask:
     """For sums over all nodes; a part is a row of ``width`` numbers, then ``n_values`` numbers."""
-    return Ask(width, n_values, (Part(row, tuple(map(float, own))) for row, *own in parts))
+    lines = ((np.asarray(row)[None], np.array([own], dtype=np.float64)) for row, *own in parts)
+    return Ask(width, n_values, (Part(*line) for line in lines))
 
 
 def _added(values: Matrix) -> list[float]:

@@ -19,6 +19,7 @@ from adfs.graphs.closed_forms import FamilyFacts as FamilyFacts
 from adfs.graphs.closed_forms import Shape, resistances, shape_facts
 from adfs.graphs.closed_forms import family_facts as family_facts
 from adfs.graphs.edges import Edges, Sparse, adjacency, degrees, laplacian
+from adfs.graphs.spectral_bounds import eigenvalue_bounds, resistance_bounds
 from adfs.randomness import generator
 from adfs.threads import one_blas_thread
 
@@ -26,6 +27,8 @@ Vector = NDArray[np.float64]
 Block = NDArray[Any]
 SMALL = 512  # nodes up to which all eigenvectors cost less than a factorisation's set-up
 NARROW = 16  # a graph is narrow when its levels hold at most 1 node in NARROW
+LARGE = 10_000  # nodes up to which there are eigenvalues and resistances, not bounds
+MOST_NUMBERS = 1 << 27  # in the blocks of a large graph's levels: 1 GiB
 LANCZOS_SIZE = 64
 LANCZOS_TOL = 1e-11
 
@@ -41,6 +44,9 @@ class Spectrum:
     resistances : (E,) float
         ``R_kl = (e_k - e_l)^T Lap^+ (e_k - e_l)``. They sum to ``n_nodes - 1`` and, times the
         weight, do not change when all weights are multiplied by one number.
+    exact : bool
+        False where ``lambda_min`` is a lower bound, ``lambda_max`` and ``resistances`` are upper
+        bounds: what Theorem 1 promises with them is true, but less than with the exact numbers.
 
     Examples
     --------
@@ -54,6 +60,7 @@ class Spectrum:
     lambda_min: float
     lambda_max: float
     resistances: NDArray[np.float64]
+    exact: bool = True
 
     def __post_init__(self) -> None:
         self.resistances.setflags(write=False)
@@ -64,9 +71,10 @@ class Spectrum:
         return self.lambda_min / self.lambda_max if self.lambda_max > 0 else 1.0
 
     def __repr__(self) -> str:
+        low, high = ("=", "=") if self.exact else (">=", "<=")
         return (
-            f"Spectrum(lambda_min={self.lambda_min:.6g}, lambda_max={self.lambda_max:.6g}, "
-            f"gamma={self.gamma:.6g})"
+            f"Spectrum(lambda_min{low}{self.lambda_min:.6g}, lambda_max{high}{self.lambda_max:.6g},"
+            f" gamma{low}{self.gamma:.6g})"
         )
 
 
@@ -76,7 +84,8 @@ def compute_spectrum(n_nodes: int, edges: Edges, shape: Shape | None = None) -> 
     Complete graphs are known, and graphs of a named family with more than 512 nodes have a closed
     form. Of the others, small graphs take all eigenvectors; narrow graphs (trees, anything long)
     sparse factors; the others, where factors would fill up, one dense inverse of ``8 n^2`` bytes
-    (0.8 GB at n = 10,000). The bits do not depend on the number of threads.
+    (0.8 GB at n = 10,000). Where these would take more, bounds have to do. The bits do not depend
+    on the number of threads.
     """
     if n_nodes == 1:
         return Spectrum(0.0, 0.0, np.empty(0))
@@ -87,10 +96,27 @@ def compute_spectrum(n_nodes: int, edges: Edges, shape: Shape | None = None) -> 
     with one_blas_thread():
         if n_nodes <= SMALL:
             return small_spectrum(n_nodes, edges)
+        if n_nodes > LARGE and not _is_long(n_nodes, edges):
+            return bounded_spectrum(n_nodes, edges)
         levels = Levels(n_nodes, edges)
         if levels.width * NARROW <= n_nodes:
             return narrow_spectrum(n_nodes, edges, levels)
         return wide_spectrum(n_nodes, edges)
+
+
+def _is_long(n_nodes: int, edges: Edges) -> bool:
+    """Whether a large graph is a tree, or its levels are so narrow that blocks take little."""
+    if len(edges) == n_nodes - 1:
+        return True
+    graph = adjacency(n_nodes, edges)
+    counts = np.bincount(_distances(graph, int(_distances(graph, 0).argmax())))
+    return 2.0 * float(np.sum(counts.astype(np.float64) ** 2)) <= MOST_NUMBERS
+
+
+def bounded_spectrum(n_nodes: int, edges: Edges) -> Spectrum:
+    """Bounds, in time linear in the edges times ``sqrt(1 / gamma)``."""
+    low, high = eigenvalue_bounds(n_nodes, edges)
+    return Spectrum(low, high, resistance_bounds(n_nodes, edges, low), exact=False)
 
 
 def family_spectrum(edges: Edges, shape: Shape) -> Spectrum:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from adfs.display import html_table, plot_function
 from adfs.errors import GraphError
 from adfs.graphs import edges as edge_arrays
-from adfs.graphs import graph_names
+from adfs.graphs import graph_names, random_draws
 from adfs.graphs.closed_forms import Shape, shape_facts
 from adfs.graphs.edges import LARGEST, Edges, Sparse, whole
 from adfs.graphs.spectrum import Spectrum, compute_spectrum
@@ -140,12 +140,14 @@ class Topology:
     def random_regular(cls, n: int, k: int, seed: int = 0) -> "Topology":
         """Connected random graph of ``n`` nodes with ``k`` neighbours each; one graph per seed.
 
-        Uniform up to networkx's pairing.
+        Uniform up to the pairing of networkx; beyond 20,000 nodes, up to a few exchanged ends.
         """
         n, k = whole("n", n, 1), whole("k", k, 0)
         graph_names.require_regular(n, k)
 
         def draw(attempt: int) -> Edges:
+            if n > random_draws.LARGE:
+                return random_draws.regular_edges(n, k, seed, attempt)
             import networkx as nx
 
             key = int(stream_key(seed, f"graph/random_regular/{attempt}"))
@@ -163,6 +165,8 @@ class Topology:
             raise GraphError(f"p={p!r} must be a probability in (0, 1]; pass for example p=0.5.")
 
         def draw(attempt: int) -> Edges:
+            if n > random_draws.LARGE:
+                return random_draws.pair_edges(n, p, seed, attempt)
             random = generator(seed, f"graph/erdos_renyi/{attempt}").random
             rows = [np.flatnonzero(random(n - 1 - k) < p) + k + 1 for k in range(n)]
             return _pairs(np.repeat(np.arange(n), [len(row) for row in rows]), np.concatenate(rows))
@@ -283,7 +287,10 @@ class Topology:
 
     @cached_property
     def spectrum(self) -> Spectrum:
-        """Extreme Laplacian eigenvalues and effective resistances; computed once."""
+        """Extreme Laplacian eigenvalues and effective resistances; computed once.
+
+        Of large graphs that are of no named family, bounds on them: see `Spectrum.exact`.
+        """
         return compute_spectrum(self.n_nodes, self.edges, self._shape)
 
     def laplacian(self) -> Sparse:

@@ -58,6 +58,16 @@ def objective_gradients(code, rows, labels, weights, offsets, theta, links, stac
 
 
 @njit(cache=True, _nrt=False, nogil=True)
+def node_gradients(code, rows, labels, weights, offsets, theta, sums, model):
+    """Adds each node's gradient, then its losses, into ``sums[node, model]``."""
+    last = sums.shape[2] - 1
+    for node in range(offsets.size - 1):
+        sums[node, model, last] = objective_gradient(
+            code, rows, labels, weights, offsets[node], offsets[node + 1], theta, sums[node, model]
+        )
+
+
+@njit(cache=True, _nrt=False, nogil=True)
 def curved_gradients(code, rows, labels, weights, offsets, theta, bends, links, stack):
     """The same, and ``w l''`` of every row here into ``bends``."""
     depth, d = 0, stack.shape[1] - 1
@@ -93,25 +103,27 @@ def hessian_products(rows, bends, offsets, p, links, stack):
 
 
 @njit(cache=True, _nrt=False, nogil=True)
-def dual_sum(code, rows, labels, weights, first, last, theta, scores, duals, total):
-    """``scores = x . theta``, ``duals = w l'`` of these rows; adds ``sum c x`` into ``total``."""
-    for row in range(first, last):
-        scores[row] = dot(rows, row, theta)
-        duals[row] = weights[row] * derivative(code, scores[row], labels[row])
-        axpy(rows, row, duals[row], total)
+def dual_sums(code, rows, labels, weights, offsets, theta, scores, duals, totals):
+    """``scores = x . theta`` and ``duals = w l'``; adds each node's ``sum c x`` into its total."""
+    for node in range(offsets.size - 1):
+        for row in range(offsets[node], offsets[node + 1]):
+            scores[row] = dot(rows, row, theta)
+            duals[row] = weights[row] * derivative(code, scores[row], labels[row])
+            axpy(rows, row, duals[row], totals[node])
 
 
 @njit(cache=True, _nrt=False, nogil=True)
-def clipped_dual_sum(code, rows, labels, weights, first, last, theta, scores, duals, total):
+def clipped_dual_sums(code, rows, labels, weights, offsets, theta, scores, duals, totals):
     """The same with given ``duals``, which are clipped to the conjugate's domain; 0 at weight 0."""
-    for row in range(first, last):
-        scores[row] = dot(rows, row, theta)
-        weight = weights[row]
-        given = duals[row] / weight if weight > 0.0 else 0.0
-        c = clip(code, labels[row], given)
-        if c != given or weight == 0.0:
-            duals[row] = weight * c
-        axpy(rows, row, duals[row], total)
+    for node in range(offsets.size - 1):
+        for row in range(offsets[node], offsets[node + 1]):
+            scores[row] = dot(rows, row, theta)
+            weight = weights[row]
+            given = duals[row] / weight if weight > 0.0 else 0.0
+            c = clip(code, labels[row], given)
+            if c != given or weight == 0.0:
+                duals[row] = weight * c
+            axpy(rows, row, duals[row], totals[node])
 
 
 @njit(cache=True, _nrt=False, nogil=True)

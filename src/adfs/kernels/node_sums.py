@@ -74,6 +74,39 @@ def close_row(stack, depth, merges):
     return depth
 
 
+@njit(cache=True, _nrt=False, nogil=True)
+def push_rows(stack, depth, rows, merges):
+    """Put rows on the stack one after another, and add what is complete; the new depth."""
+    for row in range(rows.shape[0]):
+        for k in range(stack.shape[1]):
+            stack[depth, k] = rows[row, k]
+        depth = close_row(stack, depth, merges[row])
+    return depth
+
+
+@njit(cache=True, _nrt=False, nogil=True)
+def pair_up(n_nodes, merges, blocks):
+    """Additions after each block of ``blocks``; those that remain replace the first ones.
+
+    A left block is full, so its size is a power of two.
+    """
+    depth = 0
+    for k in range(merges.size):
+        first, last = blocks[k]
+        while depth > 0:
+            left, middle = blocks[depth - 1]
+            size = middle - left
+            right = first == middle and last == min(middle + size, n_nodes)
+            if left % (2 * size) != 0 or not right:
+                break
+            first = left
+            depth -= 1
+            merges[k] += 1
+        blocks[depth] = first, last
+        depth += 1
+    return depth
+
+
 @njit(cache=True, _nrt=False, forceinline=True)
 def finish_sum(links, stack, depth):
     """The sum over all nodes, in the first row of the stack."""

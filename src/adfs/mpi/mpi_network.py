@@ -20,7 +20,17 @@ from adfs.errors import ParameterError
 from adfs.graphs.topology import Topology
 from adfs.kernels import node_sums, rank_nodes
 from adfs.mpi.communicator import Communicator, open_world, register_mpi_symbols, yield_core
-from adfs.network import Answer, Callback, Matrix, Network, Numbers, Vector, leaves, pair_up, push
+from adfs.network import (
+    Answer,
+    Callback,
+    Matrix,
+    Network,
+    Numbers,
+    Vector,
+    leaves,
+    n_levels,
+    pair_up,
+)
 
 GATHERED = 4_096  # numbers of all ranks together, up to which each rank receives all of them
 ROWS = 0  # tag of neighbours' rows
@@ -37,10 +47,10 @@ class MpiNetwork(Network):
         self._all_nodes = [np.flatnonzero(rank_of == rank) for rank in range(self.size)]
         self._order = np.argsort(np.concatenate(self._all_nodes))
         blocks = [pair_up(leaves(nodes), topology.n_nodes)[1] for nodes in self._all_nodes]
-        every = [block for each in blocks for block in each]
+        every = np.concatenate(blocks)
         self._n_blocks = np.array([len(each) for each in blocks])
-        self._block_order = sorted(range(len(every)), key=every.__getitem__)
-        self._block_merges = pair_up(sorted(every), topology.n_nodes)[0]
+        self._block_order = np.argsort(every[:, 0])
+        self._block_merges = pair_up(every[self._block_order], topology.n_nodes)[0]
         self._links_to = self._shared_rows()
         waiting = {
             rank: self.beyond[rows - len(self.nodes)].tolist() for rank, _, rows in self._links_to
@@ -59,16 +69,14 @@ class MpiNetwork(Network):
             for rank in np.unique(ranks).tolist()
         ]  # fmt: skip
 
-    def _combined(
-        self, width: int, blocks: list[Vector], values: Matrix
-    ) -> Iterator[Answer | None]:
+    def _combined(self, blocks: Matrix, values: Matrix) -> Iterator[Answer | None]:
         every, total = np.empty((self.topology.n_nodes, 0)), np.zeros(0)
         if values.shape[1]:
             counts = [len(nodes) * values.shape[1] for nodes in self._all_nodes]
             flat = yield from self._gathered(values.ravel(), counts)
             every = flat.reshape(len(self._order), -1)[self._order]
-        if width:
-            total = yield from self._total(np.array(blocks))
+        if blocks.shape[1]:
+            total = yield from self._total(blocks)
         yield Answer(total, every)
 
     def _total(self, own: Matrix) -> Any:
@@ -91,10 +99,9 @@ class MpiNetwork(Network):
 
     def _tree_sum(self, rows: Matrix) -> Vector:
         """The sum of all ranks' blocks, whose rows come rank after rank."""
-        stack: list[Vector] = []
-        for place, additions in zip(self._block_order, self._block_merges, strict=True):
-            push(stack, rows[place], additions)
-        return stack[0]
+        stack = np.empty((n_levels(self._block_merges), rows.shape[1]))
+        node_sums.push_rows(stack, 0, rows[self._block_order], self._block_merges)
+        return np.asarray(stack[0])
 
     def _gathered(self, own: Vector, counts: list[int]) -> Any:
         every = np.empty(sum(counts))
@@ -112,7 +119,7 @@ class MpiNetwork(Network):
         try:
             if kind == node_sums.SUM:
                 no_values = np.empty((len(self.nodes), 0))
-                answers = self._combined(rows.shape[1], list(rows), no_values)
+                answers = self._combined(rows, no_values)
                 rows[0] = self._awaited(answers).total
             else:
                 self.neighbours(rows)

@@ -141,10 +141,10 @@ class Plan:
 
 
 HEADERS = (
-    "algorithm", "idealized time", "iterations", "messages", "bytes", "limited by", "critical n",
-    "from",
+    "algorithm", "idealized time", "seconds", "iterations", "messages", "bytes", "limited by",
+    "critical n", "from",
 )  # fmt: skip
-LEFT = (0, 5, 7)
+LEFT = (0, 6, 8)
 
 
 def number(value: float | None) -> str:
@@ -159,8 +159,8 @@ def table_rows(plan: Plan) -> list[tuple[str, ...]]:
     """Cells below `HEADERS`, one row per method."""
     return [
         (
-            each.algorithm, number(each.idealized_time), number(each.iterations),
-            number(each.n_comm), number(each.bytes), each.limit,
+            each.algorithm, number(each.idealized_time), number(each.seconds),
+            number(each.iterations), number(each.n_comm), number(each.bytes), each.limit,
             number(plan.critical.get(each.algorithm)), each.basis,
         )
         for each in plan.predictions
@@ -177,6 +177,7 @@ def plan(
     algorithms: Sequence[str] | None = None,
     pilot: bool = True,
     costs: str | Costs = "paper",
+    ranks: int | None = None,
 ) -> Plan:
     """Predict what every method takes on a problem, and recommend one.
 
@@ -198,7 +199,11 @@ def plan(
         Whether to run methods without a theorem (Newton, L-BFGS) on a part of the rows, where that
         takes at most 5 % of the predicted time.
     costs : {"paper", "measured"} or Costs
-        What elementary steps take, as for `adfs.solve`.
+        What elementary steps take, as for `adfs.solve`. Seconds are predicted where they are known:
+        with ``measured``, or with ``adfs.Costs(seconds=...)``.
+    ranks : int, optional
+        Processes for which seconds are predicted, each with a core of its own; by default one per
+        node, or those over which the problem is spread.
 
     Examples
     --------
@@ -212,15 +217,18 @@ def plan(
     checks.choice("clock", clock, CLOCKS)
     setting = MethodSetting("tuned", tau, clock, delays or Delays(tau=tau), seed, "auto")
     setting = setting._replace(costs=agreed_costs(problem.network.peers, costs))
-    return plan_with(problem, setting, tol, None if algorithms is None else list(algorithms), pilot)
+    if ranks is not None:
+        checks.whole("ranks", ranks, 1)
+    names = None if algorithms is None else list(algorithms)
+    return plan_with(problem, setting, tol, names, pilot, ranks)
 
 
 def plan_with(
     problem: Problem, setting: MethodSetting, tol: float, names: list[str] | None = None,
-    pilot: bool = True,
+    pilot: bool = True, ranks: int | None = None,
 ) -> Plan:  # fmt: skip
     """The plan for a method's settings; with ranks, all call it."""
-    found, refused = predict_all(problem, setting, tol, names)
+    found, refused = predict_all(problem, setting, tol, names, ranks)
     if not found:
         raise ParameterError(next(iter(refused.values()), "There is no algorithm to plan with."))
     found, spent = refine(problem, setting, tol, found) if pilot else (found, 0.0)
@@ -334,7 +342,8 @@ def plan_sizes(
     >>> one.best.algorithm
     'adfs'
     """
-    found, prices = [], Costs.read(costs).of_dense(n_features).largest()
+    found, each_step = [], Costs.read(costs).of_dense(n_features)
+    prices, seconds = each_step.largest(), float(each_step.seconds[0])
     for graph in graphs:
         for n in nodes:
             facts = family_facts(graph, n)
@@ -342,13 +351,13 @@ def plan_sizes(
                 n, n_samples / n, tau, kappa, kappa, facts.gamma, facts.n_edges, facts.diameter,
                 n_features, **prices,
             )  # fmt: skip
-            found.append(_plan_of(sizes, tol, graph))
+            found.append(_plan_of(sizes, tol, graph, seconds))
     return found
 
 
-def _plan_of(sizes: Sizes, tol: float, graph: str) -> Plan:
+def _plan_of(sizes: Sizes, tol: float, graph: str, seconds: float) -> Plan:
     every = [
-        _from_parts(name, parts, sizes)
+        _from_parts(name, parts, sizes, seconds)
         for name, parts in sizes.runs(tol).items()
         if sizes.n == 1 or name not in ONE_MACHINE
         if sizes.n_features <= MOST_FEATURES or name != "newton"
@@ -358,11 +367,11 @@ def _plan_of(sizes: Sizes, tol: float, graph: str) -> Plan:
     return Plan(every, tol, sizes, f"{graph}:{sizes.n}", **curves.all())
 
 
-def _from_parts(name: str, parts: Parts, sizes: Sizes) -> Prediction:
+def _from_parts(name: str, parts: Parts, sizes: Sizes, seconds: float) -> Prediction:
     n_comm = sizes.n_messages(name, parts.vectors)
     limit = "network" if parts.computing < parts.network else "computing"
     work = parts.computing * sizes.n
     return Prediction(
         name, math.nan, parts.time, parts.computing, work, n_comm,
-        8.0 * sizes.n_features * n_comm, limit, "sizes",
+        8.0 * sizes.n_features * n_comm, limit, "sizes", seconds * parts.time,
     )  # fmt: skip

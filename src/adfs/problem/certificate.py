@@ -14,7 +14,7 @@ import functools
 import itertools
 import math
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from adfs.data.matrices import Vector
 from adfs.kernels import certificate
-from adfs.network import Ask, Part, Steps
+from adfs.network import NO_VALUES, Ask, Part, Steps, ask_values, node_blocks
 from adfs.problem.finite_sum import Problem
 
 TO_ROUNDING = 4.0 * float(np.finfo(np.float64).eps)  # of F(0): a smaller gap is not a measurement
@@ -43,12 +43,11 @@ def dual_point(problem: Problem, theta: Vector, given: Vector | None = None) -> 
     With ``given`` duals the nearest ones in the conjugate's domain instead.
     """
     scores, duals = np.empty((2, problem.n_rows))
-    add = certificate.dual_sum
+    add = certificate.dual_sums
     if given is not None:
-        duals[:], add = given, certificate.clipped_dual_sum
+        duals[:], add = given, certificate.clipped_dual_sums
     sums = np.zeros((len(problem.nodes), problem.n_features))
-    for own, ends in enumerate(itertools.pairwise(problem.offsets.tolist())):
-        add(*problem.samples, *ends, theta, scores, duals, sums[own])
+    add(*problem.samples, problem.offsets, theta, scores, duals, sums)
     return DualPoint(scores, duals, sums)
 
 
@@ -99,9 +98,10 @@ NOT_A_MODEL = Certificate(math.nan, math.nan)
 
 def load_kernels(problem: Problem) -> None:
     """Compile or load the kernels of evaluations during set-up, by calls without samples."""
-    theta, sums = np.zeros(problem.n_features), np.zeros((1, 2 * problem.n_features))
-    certificate.gap_pass(*problem.samples, problem.squared_norms, 0, 0, theta, np.empty(0), sums)
-    certificate.objective_gradient(*problem.samples, 0, 0, theta, theta.copy())
+    theta, nobody, rows = np.zeros(problem.n_features), np.zeros(1, np.int64), np.empty((0, 0))
+    samples = (*problem.samples, problem.squared_norms)
+    certificate.gap_passes(*samples, nobody, theta, np.empty(0), rows, rows, 0)
+    certificate.node_gradients(*problem.samples, nobody, theta, np.empty((0, 0, 0)), 0)
     certificate.square(theta)
 
 
@@ -112,12 +112,11 @@ def certify(problem: Problem, theta: Vector, duals: Vector | None = None) -> Cer
     """
     if duals is not None and not any(problem.network.gather(bool(theta.any() or duals.any()))):
         return problem.network.run(zero_steps(problem))
-    own = None if duals is None else lambda node: duals[problem.node_rows(node)]
-    return problem.network.run(certificate_steps(problem, [theta], own))[0]
+    return problem.network.run(certificate_steps(problem, [theta], duals))[0]
 
 
 def certificate_steps(
-    problem: Problem, thetas: list[Vector], duals: Callable[[int], Vector] | None
+    problem: Problem, thetas: list[Vector], duals: Vector | None
 ) -> Steps[list[Certificate]]:
     """A certificate for each of ``thetas``; without duals it follows from the gradient alone."""
     finite = [bool(np.isfinite(theta).all()) for theta in thetas]
@@ -133,17 +132,17 @@ def certificate_steps(
 
 def _gradient_steps(problem: Problem, thetas: list[Vector]) -> Steps[list[Certificate]]:
     """``|grad F|^2 / (2 sigma)``."""
-    width, sigma = problem.n_features + 1, problem.total_sigma
+    width, sigma, count = problem.n_features + 1, problem.total_sigma, len(thetas)
 
     def parts() -> Iterator[Part]:
         """Each node's gradient and losses for all of ``thetas``."""
-        for ends in itertools.pairwise(problem.offsets.tolist()):
-            row = np.zeros((len(thetas), width))
-            for theta, part in zip(thetas, row, strict=True):
-                part[-1] = certificate.objective_gradient(*problem.samples, *ends, theta, part)
-            yield Part(row.reshape(-1), ())
+        for own, offsets in _blocks(problem, width * count):
+            rows = np.zeros((own, count, width))
+            for k, theta in enumerate(thetas):
+                certificate.node_gradients(*problem.samples, offsets, theta, rows, k)
+            yield Part(rows.reshape(own, -1), NO_VALUES)
 
-    total, _ = yield Ask(width * len(thetas), 0, parts())
+    total, _ = yield Ask(width * count, 0, parts())
     found = []
     for theta, row in zip(thetas, total.reshape(-1, width), strict=True):
         objective = float(row[-1]) + quadratic(theta, 0.5 * sigma)
@@ -152,18 +151,27 @@ def _gradient_steps(problem: Problem, thetas: list[Vector]) -> Steps[list[Certif
     return found
 
 
+def _blocks(problem: Problem, numbers: int) -> Iterator[tuple[int, NDArray[np.int64]]]:
+    """Sizes of blocks of nodes here, if each makes so many numbers, and where their rows begin."""
+    for own in node_blocks(len(problem.nodes), numbers):
+        yield own.stop - own.start, problem.offsets[own.start : own.stop + 1]
+
+
 def _steps_with_duals(
-    problem: Problem, thetas: list[Vector], duals: Callable[[int], Vector]
+    problem: Problem, thetas: list[Vector], duals: Vector
 ) -> Steps[list[Certificate]]:
+    width, count = 2 * problem.n_features, len(thetas)
+    samples = (*problem.samples, problem.squared_norms)
+
     def parts() -> Iterator[Part]:
         """Each node's sums for all of ``thetas``."""
-        for node in problem.nodes.tolist():
-            own = duals(node)
-            passes = [node_pass(problem, node, theta, own) for theta in thetas]
-            row = np.concatenate([vector for each in passes for vector in each[2:]])
-            yield Part(row, tuple(number for each in passes for number in each[:2]))
+        for own, offsets in _blocks(problem, width * count):
+            values, rows = np.empty((own, 2 * count)), np.empty((own, width * count))
+            for k, theta in enumerate(thetas):
+                certificate.gap_passes(*samples, offsets, theta, duals, values, rows, k)
+            yield Part(rows, values)
 
-    total, values = yield Ask(2 * problem.n_features * len(thetas), 2 * len(thetas), parts())
+    total, values = yield Ask(width * count, 2 * count, parts())
     rows, found = total.reshape(len(thetas), 2, -1), []
     for k, theta in enumerate(thetas):
         losses, gaps = in_order(values[:, 2 * k]), in_order(values[:, 2 * k + 1])
@@ -174,8 +182,7 @@ def _steps_with_duals(
 
 def zero_steps(problem: Problem) -> Steps[Certificate]:
     """Certificate of ``theta = 0`` with duals 0, without a pass over the features."""
-    own = (Part(np.empty(0), (losses, gaps)) for losses, gaps in problem.at_zero.tolist())
-    _, values = yield Ask(0, 2, own)
+    _, values = yield ask_values(problem.at_zero)
     return Certificate(in_order(values[:, 0]), in_order(values[:, 1]))
 
 
@@ -187,16 +194,6 @@ def objective_at_zero(problem: Problem) -> float:
 def in_order(values: Vector) -> float:
     """Their sum, added one after the other: ``sum`` compensates for rounding since Python 3.12."""
     return functools.reduce(operator.add, values.tolist(), 0.0)
-
-
-def node_pass(
-    problem: Problem, node: int, theta: Vector, duals: Vector
-) -> tuple[float, float, Vector, Vector]:
-    """One node's sums: losses, Fenchel gaps, ``sum c x`` and ``sum w l' x``."""
-    rows, sums = problem.node_rows(node), np.zeros((1, 2 * problem.n_features))
-    samples = (*problem.samples, problem.squared_norms, rows.start, rows.stop)
-    losses, gaps = certificate.gap_pass(*samples, theta, duals, sums)
-    return losses, gaps, sums[0, ::2], sums[0, 1::2]
 
 
 def gap_from_sums(

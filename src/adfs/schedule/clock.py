@@ -193,8 +193,11 @@ def _checked_edges(edges: NDArray[np.integer], n_nodes: int) -> NDArray[np.int32
     if array.size and (array.ndim != 2 or array.shape[1] != 2):
         raise GraphError(f"edges have shape {array.shape}; pass one row of two nodes per edge.")
     array = array.reshape(-1, 2)
-    wrong = (array < 0).any(axis=1) | (array >= n_nodes).any(axis=1) | (array[:, 0] == array[:, 1])
-    if wrong.any():
+    first, second = array.T
+    outside = array.size and (array.min() < 0 or array.max() >= n_nodes)
+    if outside or (first == second).any():
+        wrong = np.minimum(first, second) < 0
+        wrong |= (np.maximum(first, second) >= n_nodes) | (first == second)
         index = int(np.argmax(wrong))
         raise GraphError(
             f"edge {index} is {tuple(array[index].tolist())}; an edge joins two different nodes "

@@ -365,5 +365,8 @@ class Parameters(PairwiseParameters):
 def edge_roots(topology: Topology, sigma: Vector) -> Vector:
     """``sqrt(M_kl R_kl)`` with ``M_kl = mu_kl^2 (1 / sigma_k + 1 / sigma_l)``."""
     ends = topology.edges
-    smoothness = EDGE_MU2 * (1.0 / sigma[ends[:, 0]] + 1.0 / sigma[ends[:, 1]])
+    if (sigma == sigma[0]).all():  # the same bits, without a look at every edge's ends
+        smoothness = EDGE_MU2 * (1.0 / sigma[:1] + 1.0 / sigma[:1])
+    else:
+        smoothness = EDGE_MU2 * (1.0 / sigma[ends[:, 0]] + 1.0 / sigma[ends[:, 1]])
     return np.asarray(np.sqrt(smoothness * topology.spectrum.resistances))

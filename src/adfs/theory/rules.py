@@ -22,6 +22,7 @@ These two compete too, and at the typical ``beta`` the choice is never predicted
 """
 
 import dataclasses
+import functools
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
@@ -47,14 +48,29 @@ TYPICAL = 1  # the beta at which predictions are printed
 SCALES = np.exp(np.linspace(np.log(0.02), np.log(30.0), 23))
 P_COMM_FACTORS = (0.5, 0.7, 0.85, 1.0, 1.2, 1.5)
 P_COMM_RANGE = (1e-5, 0.95)
-N_SIMULATIONS = 10
+KNOTS = np.geomspace(*P_COMM_RANGE, 10)
 EVENTS_PER_NODE = 2_000
 EVENTS_RANGE = (50_000, 1_000_000)
+LARGE = 20_000  # nodes
+LARGE_KNOTS = np.array([0.02, 0.1, 0.2, 0.4, 0.8])
+LEAST_PER_NODE = 10  # events, so that the clock has left its start
 FINALISTS = 4
 SLOWNESS_POWERS = (0.3, 0.5)
 
 
-class RuleInput(NamedTuple):
+class Law(NamedTuple):
+    """Probabilities alone: the law of a schedule without samples."""
+
+    edges: NDArray[np.int32]
+    p_edge: Vector
+    p_node: Vector
+
+    def importance_of(self, node: int) -> Vector:
+        raise NotImplementedError
+
+
+@dataclasses.dataclass(frozen=True)
+class RuleInput:
     """What every rule starts from, also those of NS-ADFS: a problem and the time model."""
 
     problem: Problem
@@ -78,6 +94,32 @@ class RuleInput(NamedTuple):
     def has_data(self) -> NDArray[np.bool_]:
         """Nodes with at least one sample in the augmented graph."""
         return self.conditioning.live_counts > 0
+
+    @functools.cached_property
+    def edge_shares(self) -> Vector:
+        """Shares of the edges by ``sqrt(M R)``."""
+        roots = edge_roots(self.topology, self.conditioning.sigma)
+        return np.asarray(roots / roots.sum())
+
+    @functools.cached_property
+    def equal_shares(self) -> Vector:
+        """Equal shares of the nodes with data."""
+        return np.asarray(self.has_data / np.count_nonzero(self.has_data))
+
+    @property
+    def is_large(self) -> bool:
+        """Whether a simulation for each candidate would take longer than all the rest."""
+        return self.topology.n_nodes > LARGE
+
+    @functools.cached_property
+    def curve(self) -> "TimeCurve":
+        """Times for equal shares, which stand for all shares in a large graph."""
+
+        def law(p_comm: float) -> Law:
+            p_node = (1.0 - p_comm) * self.equal_shares
+            return Law(self.topology.edges, p_comm * self.edge_shares, p_node)
+
+        return TimeCurve(law, self, LARGE_KNOTS)
 
     def parameters(
         self, how: str, masses: Vector, alpha: Vector, sigma_A: float, p_edge: Vector,
@@ -157,8 +199,7 @@ def exact(
     conditioning = setting.conditioning
     masses = conditioning.batch_smoothness() if projector else conditioning.total_smoothness
     alpha = alpha_of(setting, 1.0 + masses / conditioning.sigma, mu_scale)
-    shares = setting.has_data / np.count_nonzero(setting.has_data)
-    candidate = Candidate(setting, masses, alpha, shares)
+    candidate = Candidate(setting, masses, alpha, setting.equal_shares)
     if p_comm is None:
         p_comm = min(0.5, candidate.equalising())
     return candidate.parameters("projector" if projector else "exact", p_comm)
@@ -173,7 +214,6 @@ class Candidate:
         self.setting, self.masses, self.alpha, self.shares = setting, masses, alpha, shares
         self.sigma_A = _sigma_a(setting, masses, alpha, rough)
         roots = edge_roots(setting.topology, setting.conditioning.sigma)
-        self.edge_shares = roots / roots.sum()
         self.edge_rate = float(np.sqrt(self.sigma_A) / roots.sum())
         live, sums = setting.has_data, setting.conditioning.importance_sums
         visits = shares[live] / sums[live]
@@ -190,7 +230,7 @@ class Candidate:
         return min(p_comm * self.edge_rate, (1.0 - p_comm) * self.node_rate)
 
     def parameters(self, how: str, p_comm: float) -> Parameters:
-        p_edge, p_node = p_comm * self.edge_shares, (1.0 - p_comm) * self.shares
+        p_edge, p_node = p_comm * self.setting.edge_shares, (1.0 - p_comm) * self.shares
         return self.setting.parameters(
             how, self.masses, self.alpha, self.sigma_A, p_edge, p_node
         )  # fmt: skip
@@ -262,9 +302,17 @@ def predicted_times(parameters: Parameters, setting: RuleInput) -> Vector:
 
 
 def time_per_event(law: SamplingLaw, setting: RuleInput) -> float:
+    """Idealized time of an iteration: simulated, or in a large graph read from one curve."""
+    if setting.is_large:
+        return setting.curve(float(np.sum(law.p_edge)))
+    return simulated_time(law, setting)
+
+
+def simulated_time(law: SamplingLaw, setting: RuleInput) -> float:
     """Idealized time of an iteration, from the clock over a short schedule without its start."""
     n = setting.topology.n_nodes
     n_events = int(np.clip(EVENTS_PER_NODE * n, *EVENTS_RANGE))
+    n_events = max(n_events, LEAST_PER_NODE * n)
     drawer = Drawer(law, seed=0, with_samples=False)
     clock = Clock(setting.topology.edges, n, setting.delays, setting.clock)
     clock.advance(drawer.draw(0, n_events // 2))
@@ -275,7 +323,7 @@ def time_per_event(law: SamplingLaw, setting: RuleInput) -> float:
 
 def _splits(setting: RuleInput) -> Iterator[tuple[Vector, Vector]]:
     """Shares of updates (equal, by work, fewer where slow), and a factor of each ``alpha_i``."""
-    equal = setting.has_data / np.count_nonzero(setting.has_data)
+    equal = setting.equal_shares
     need = setting.conditioning.importance_sums * np.sqrt(_alpha(setting, 1.0))
     yield equal, np.ones(len(equal))
     yield need / need.sum(), np.ones(len(equal))
@@ -301,7 +349,9 @@ def _entries(
         Candidate(setting, masses, _alpha(setting, float(scale)) * tilt, shares, rough)
         for scale in (SCALES if mu_scale is None else [mu_scale])
     ]
-    seconds = TimeCurve(lambda p_comm: candidates[0].parameters("", p_comm), setting)
+    seconds = setting.curve
+    if not setting.is_large:
+        seconds = TimeCurve(lambda p_comm: candidates[0].parameters("", p_comm), setting)
     for candidate in candidates:
         around = np.clip(np.multiply(P_COMM_FACTORS, candidate.equalising()), *P_COMM_RANGE)
         for value in around if p_comm is None else [p_comm]:
@@ -313,9 +363,11 @@ def _entries(
 class TimeCurve:
     """Time per event against ``p_comm``: simulated at a few values, interpolated between them."""
 
-    def __init__(self, law: Callable[[float], SamplingLaw], setting: RuleInput) -> None:
-        self.knots = np.geomspace(*P_COMM_RANGE, N_SIMULATIONS)
-        times = [time_per_event(law(p), setting) for p in self.knots]
+    def __init__(
+        self, law: Callable[[float], SamplingLaw], setting: RuleInput, knots: Vector = KNOTS
+    ) -> None:
+        self.knots = knots
+        times = [simulated_time(law(float(p)), setting) for p in self.knots]
         self.logs = np.log(times)
 
     def __call__(self, p_comm: float) -> float:

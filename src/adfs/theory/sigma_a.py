@@ -28,6 +28,7 @@ DENSE_LIMIT = 150  # nodes: beyond, sparse graphs take less time by Lanczos
 BOUND_LIMIT = 3000  # beyond, for graphs too dense to factorise, the closed bound serves
 FACTOR_LIMIT = 30_000  # beyond, factors take longer than all the rest of the set-up
 SAFETY = 1.0 - 1e-9  # sigma_A may be too small, never too large
+PRUNE_EVERY = 4  # steps of a bisection
 ROUNDING = 10.0 * np.finfo(np.float64).eps  # an eigenvalue's error, relative to the matrix's norm
 
 
@@ -52,16 +53,25 @@ def root_bound(topology: Topology, sigma: Vector, masses: Vector, alpha: Vector)
     heaviest_centre, loaded = float(np.max(sigma)), masses > 0.0
     sigma, alpha, masses = sigma[loaded], alpha[loaded], masses[loaded]
     low, high = 0.0, min(float(np.min(alpha)), target / heaviest_centre)
-    for _ in range(200):
+    for step in range(200):
         middle = 0.5 * (low + high)
         if middle in (low, high):
             break
-        heaviest = max(heaviest_centre, (sigma + masses * alpha / (alpha - middle)).max())
+        heaviest = max(heaviest_centre, _weights(middle, sigma, masses, alpha).max())
         if middle * heaviest < target:
             low = middle
         else:
             high = middle
+        if step % PRUNE_EVERY == 0 and high < np.min(alpha):  # who may still be the heaviest
+            least = _weights(low, sigma, masses, alpha).max()
+            kept = _weights(high, sigma, masses, alpha) >= least
+            sigma, masses, alpha = sigma[kept], masses[kept], alpha[kept]
     return low * SAFETY
+
+
+def _weights(root: float, sigma: Vector, masses: Vector, alpha: Vector) -> Vector:
+    """``D_i``, which grows with the root."""
+    return np.asarray(sigma + masses * alpha / (alpha - root))
 
 
 def _quotient(topology: Topology, sigma: Vector, masses: Vector, alpha: Vector) -> "sp.coo_matrix":
