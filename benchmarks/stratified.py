@@ -46,11 +46,14 @@ def settings(quick):
     yield from itertools.product(DATA, LOSSES[1:], SIGMAS, FEW, [1e-6])
 
 
+def nodes_of(graph):
+    return 1 if graph == "alone:1" else adfs.Topology.parse(graph).n_nodes
+
+
 def make_problem(loaded, loss, sigma, graph):
     """Rows drawn without repetition, as many per node as `NODES` says."""
     X, y = loaded
-    topology = None if graph == "alone:1" else adfs.Topology.parse(graph)
-    n = 1 if topology is None else topology.n_nodes
+    topology, n = None if graph == "alone:1" else adfs.Topology.parse(graph), nodes_of(graph)
     rows = np.random.default_rng(5).permutation(X.shape[0])[: n * NODES[n]]
     return adfs.Problem(adfs.partition(X[rows], y[rows], n), loss, sigma, topology=topology)
 
@@ -95,12 +98,14 @@ def run_of(problem, parameters, schedule, tol, seed):
     }  # fmt: skip
 
 
-def main(quick=False, seeds=3, path=None):
-    """Print a row per setting and the summary; returns the rows."""
+def main(quick=False, seeds=3, path=None, n_nodes=None):
+    """Print a row per setting, or those with ``n_nodes``, and the summary; returns the rows."""
     time.perf_counter = time.process_time  # others may use the machine
     print_head("data", "loss", "sigma", "graph", "tol", *SCHEDULES, "ratios", "seconds", "notes")
     loaded, rows, started = {}, [], time.process_time()
     for data, loss, sigma, graph, tol in settings(quick):
+        if n_nodes not in (None, nodes_of(graph)):
+            continue
         loaded.setdefault(data, adfs.datasets.load(data))
         problem = make_problem(loaded[data], loss, sigma, graph)
         chosen = adfs.Parameters.choose(problem)
@@ -173,5 +178,6 @@ if __name__ == "__main__":
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--out", help="write all runs to this JSON file")
+    parser.add_argument("--nodes", type=int, help="only networks of so many nodes")
     options = parser.parse_args()
-    main(options.quick, options.seeds, options.out)
+    main(options.quick, options.seeds, options.out, options.nodes)
