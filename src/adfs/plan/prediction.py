@@ -25,7 +25,7 @@ class Prediction(NamedTuple):
     ``work`` what all nodes compute, both in proximal steps. ``limit`` is ``computing``, ``visits``
     (every sample has to be seen), ``conditioning`` (many passes) or ``network``; ``basis`` says
     where the number of iterations comes from: ``theory`` or ``pilot``. ``seconds`` are known where
-    the costs have those of a proximal step, else NaN. A method that chooses its kinds of rounds on
+    the costs have those of a proximal step, else None. A method that chooses its kinds of rounds on
     its way is not ``alike``: their number does not say how long it takes.
     """
 
@@ -38,15 +38,16 @@ class Prediction(NamedTuple):
     bytes: float
     limit: str
     basis: str
-    seconds: float = math.nan
+    seconds: float | None = None
     alike: bool = True
 
     def with_iterations(self, iterations: float) -> "Prediction":
         """The same method with iterations that a pilot has found."""
         scale = iterations / self.iterations
-        names = ("idealized_time", "computing", "work", "n_comm", "bytes", "seconds")
+        names = ("idealized_time", "computing", "work", "n_comm", "bytes")
         scaled = {name: scale * getattr(self, name) for name in names}
-        return self._replace(iterations=iterations, basis="pilot", **scaled)
+        seconds = None if self.seconds is None else scale * self.seconds
+        return self._replace(iterations=iterations, basis="pilot", seconds=seconds, **scaled)
 
 
 def predict(
@@ -73,22 +74,24 @@ def predict(
         bytes=scale * counts.bytes,
         limit=_limit(method, busy / clock.time if clock.time > 0.0 else 1.0, passes),
         basis="theory",
-        seconds=scale * _seconds(problem, setting, clock, ranks),
+        seconds=_seconds(problem, setting, clock, scale, ranks),
         alike=not hasattr(method.algorithm, "executed"),
     )
 
 
 def _seconds(
-    problem: Problem, setting: MethodSetting, clock: Any, ranks: int | None = None
-) -> float:
+    problem: Problem, setting: MethodSetting, clock: Any, scale: float, ranks: int | None
+) -> float | None:
     """What a rank waits, and what the busiest one computes for all of its nodes."""
+    seconds = setting.costs.of(problem).seconds
+    if np.isnan(seconds).any():
+        return None
     n, network = problem.n_nodes, problem.network
     size = ranks or (n if network.is_whole else network.size)
     rank_of = np.arange(n) * min(size, n) // n if network.is_whole else network.rank_of
-    seconds = setting.costs.of(problem).seconds
     computing = float(np.bincount(rank_of, clock.busy * seconds).max())
     waiting = max(0.0, clock.time - float(np.max(clock.busy)))
-    return computing + (waiting * float(seconds.max()) if size > 1 else 0.0)
+    return scale * (computing + (waiting * float(seconds.max()) if size > 1 else 0.0))
 
 
 def expected_iterations(method: Method, tol: float) -> float:
