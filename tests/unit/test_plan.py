@@ -75,7 +75,8 @@ def test_a_plan_predicts_the_draws_that_best_uses():
     problem = higgs_like()
     [found] = adfs.plan(problem, algorithms=["adfs"], pilot=False).predictions
     [drawn] = predict_all(problem, SETTING._replace(schedule="stratified"), 1e-6, ["adfs"])[0]
-    assert found == drawn
+    assert found.iterations == drawn.iterations
+    assert found.idealized_time == drawn.idealized_time
 
 
 def test_losses_that_are_not_smooth_have_one_method():
