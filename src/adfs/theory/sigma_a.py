@@ -40,7 +40,8 @@ def sigma_a(
         return float(alpha[0])
     limit = float(np.min(alpha[counts >= 2], initial=np.inf))
     n, sparse = topology.n_nodes, topology.n_edges <= 4 * topology.n_nodes
-    if DENSE_LIMIT < n <= FACTOR_LIMIT and sparse:
+    exact = topology.spectrum.exact  # else factors fill up, too
+    if DENSE_LIMIT < n <= FACTOR_LIMIT and sparse and exact:
         return min(limit, _sparse_root(topology, sigma, masses, alpha))
     if n > BOUND_LIMIT:
         return min(limit, root_bound(topology, sigma, masses, alpha))
