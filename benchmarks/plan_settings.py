@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from adfs import Delays, Problem, Topology, datasets, partition
+from adfs import Delays, Problem, Topology, datasets, generators, partition
 
 
 class Setting(NamedTuple):
@@ -52,16 +52,11 @@ class Setting(NamedTuple):
 def load(name):
     """A data set, or random Fourier features of one: ``covtype+600``."""
     name, _, n_features = name.partition("+")
-    X, y = datasets.load(name)
+    samples = datasets.load(name)
     if not n_features:
-        return X, y
-    rng = np.random.default_rng(0)
-    rows = rng.permutation(X.shape[0])[:20_000]
-    X, y = np.asarray(X[rows].toarray() if hasattr(X, "toarray") else X[rows]), y[rows]
-    X = (X - X.mean(axis=0)) / (X.std(axis=0) + 1e-12)
-    d = int(n_features)
-    W = rng.standard_normal((X.shape[1], d)) / np.sqrt(X.shape[1])
-    return np.sqrt(2.0 / d) * np.cos(X @ W + rng.uniform(0.0, 2.0 * np.pi, d)), y
+        return samples
+    random = np.random.default_rng(0)
+    return generators.random_features(samples, int(n_features), 20_000, random)
 
 
 KNOWN = [
@@ -81,7 +76,7 @@ KNOWN = [
     Setting("a9a", "complete:9", 200, 1.0, 50.0),
     Setting("a9a", "complete:4", 3000, 1.0, 0.5, "exponential"),
     Setting("mushrooms", "grid:4x4", 400, 0.1, 10.0),
-    Setting("reuters-money-fx", "ring:4", 1500, 0.01, 1.0, loss="squared"),
+    Setting("reuters-money-fx", "ring:4", 300, 0.01, 1.0, loss="squared"),
     Setting("reuters-money-fx", "grid:3x3", 500, 1.0, 5.0),
     Setting("reuters-money-fx", "grid:4x4", 300, 0.1, 0.1),
     Setting("reuters-money-fx", "ring:9", 500, 0.1, 50.0),

@@ -7,8 +7,8 @@ and the processor. Needs a quiet machine: the load is printed first.
 import argparse
 
 import apcg
+import costs
 import event_cost
-import hessian_cost
 import memory
 import mpi_memory
 import mpi_scaling
@@ -45,10 +45,10 @@ BENCHMARKS = {
     "start-up": startup.main,
     "tuned against paper": tuned.main,
     "rates over the scale c": rates.main,
-    "cost of a Hessian": hessian_cost.main,
+    "cost of elementary steps": costs.main,
     "every method on two tiny problems": orientation.main,
     "one node against other solvers": single_node.main,
-    "reuters, paired with liblinear": lambda: single_node.paired(21),
+    "one node, paired with dual methods": lambda: single_node.paired(5),
 }
 
 

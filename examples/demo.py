@@ -21,7 +21,7 @@ X = (X - X.mean(axis=0)) / X.std(axis=0)
 grid = adfs.Topology.grid(3, 3)
 problem = adfs.Problem(adfs.partition(X, y, 9), sigma=1.0 / 9, topology=grid)
 problem.optimum()  # so that the trace has the distance to the optimum
-result = adfs.solve(problem, tol=1e-8, tau=5.0, evaluate_every=2_000)
+result = adfs.solve(problem, "adfs", tol=1e-8, tau=5.0, evaluate_every=2_000)
 
 # %%
 # The model is a file that `adfs predict` reads too.

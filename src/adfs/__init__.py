@@ -21,6 +21,7 @@ _HOMES = {
     "NonSmoothParameters": "adfs.theory.non_smooth_parameters",
     "Schedule": "adfs.schedule.schedule",
     "Delays": "adfs.schedule.delays",
+    "Costs": "adfs.costs",
     "solve": "adfs.solver",
     "Result": "adfs.run",
     "regularization_path": "adfs.regularization",

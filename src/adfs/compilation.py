@@ -12,6 +12,7 @@ import scipy.sparse as sp
 
 from adfs.agreement import rounding
 from adfs.algorithms.base import REGISTRY, SCHEDULES
+from adfs.algorithms.nested_samples import NestedSamples
 from adfs.apcg.penalties import Penalty
 from adfs.apcg.smooth import LeastSquares
 from adfs.apcg.solver import apcg
@@ -56,6 +57,8 @@ def compile_all() -> Compiled:
     for shards, loss in _problems():
         problem = Problem(shards, loss, SIGMA)
         _run_all(problem)
+        if problem.loss.smooth:
+            _run_on_samples(problem)
         compare(problem, [automatic(problem)], max_iter=EVENTS, progress=False, signals=())
         _run_as_rank(shards, loss)
     _run_others()
@@ -108,6 +111,13 @@ def _run_all(problem: Problem) -> None:
             solve(problem, name, max_iter=EVENTS, schedule=schedule, progress=False, signals=())
     first = solve(problem, max_iter=EVENTS, progress=False, signals=())
     solve(problem, max_iter=EVENTS, warm_start=first, progress=False, signals=())
+
+
+def _run_on_samples(problem: Problem) -> None:
+    """What Newton's method runs where nodes have many rows."""
+    samples = NestedSamples(problem, (0.5, 1.0), 0)
+    samples.load_kernels()
+    samples.objective_and_gradient(np.zeros(problem.n_features), 0)
 
 
 def _run_others() -> None:

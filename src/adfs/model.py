@@ -124,6 +124,7 @@ class Model:
             "seed": result.seed,
             "algorithm": result.algorithm,
             "schedule": result.schedule,
+            "costs": result.costs.to_dict(),
             "parameters": summary(result),
             "status": result.status,
             "objective": finite(result.objective),

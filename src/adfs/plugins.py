@@ -20,6 +20,7 @@ from adfs.algorithms.base import (
     require_smooth,
     rule_of,
 )
+from adfs.costs import agreed_costs
 from adfs.problem.finite_sum import Problem
 from adfs.schedule.rounds import Cost, RoundClock, Rounds
 from adfs.theory.description import Description, Fact
@@ -52,7 +53,8 @@ def prepare(problem: Problem, algorithm: str, **setting: Any) -> Method:
     algorithm : str
         A registered name; `adfs.algorithms` lists them.
     **setting
-        Fields of `MethodSetting`: ``rule``, ``tau``, ``clock``, ``delays``, ``seed``, ``schedule``.
+        Fields of `MethodSetting`: ``rule``, ``tau``, ``clock``, ``delays``, ``seed``, ``schedule``,
+        ``costs``.
 
     Examples
     --------
@@ -66,4 +68,5 @@ def prepare(problem: Problem, algorithm: str, **setting: Any) -> Method:
     >>> bool(adfs.certify(problem, theta).duality_gap < 1e-8)
     True
     """
-    return get_algorithm(algorithm)(problem, MethodSetting(**setting))
+    costs = agreed_costs(problem.network.peers, setting.pop("costs", "paper"))
+    return get_algorithm(algorithm)(problem, MethodSetting(**setting, costs=costs))

@@ -176,7 +176,7 @@ def regularization_path(
     seed: int = 0,
     cv: int | None = None,
     progress: bool | None = None,
-    schedule: str = "shared",
+    schedule: str = "auto",
     timeout: float = 60.0,
 ) -> RegularizationPath:
     """Minimise the problem for each C of a grid, and find the best C by cross-validation.

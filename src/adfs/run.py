@@ -13,6 +13,7 @@ from adfs.agreement import agree, attempt, require_same
 from adfs.algorithms import registered  # noqa: F401  (fills the registry)
 from adfs.algorithms.base import Method, MethodSetting, WarmStart, get_algorithm
 from adfs.checks import whole
+from adfs.costs import PAPER, Costs
 from adfs.display import html_table
 from adfs.engine.checkpointer import Checkpoints, open_checkpoints
 from adfs.engine.evaluation import Evaluator, evaluation_steps
@@ -57,7 +58,8 @@ class Result:
     ``rule`` chose the ``parameters``, whose ``str`` explains them; ``rho`` is the rate per
     iteration that the run was planned with, and ``proven`` says whether a theorem promises it;
     ``theorem`` is a sentence about what is proven, or empty.
-    ``tau`` and ``clock`` are its time model, ``schedule`` is the form in which events were drawn.
+    ``tau``, ``clock`` and ``costs`` are its time model, ``schedule`` is the form in which events
+    were drawn.
     ``independent_from`` is the event from which on a stratified schedule drew samples
     independently, because the gap did not fall as predicted; None where it did.
     ``resumed`` is the position of the checkpoint from which it continued, if it did.
@@ -96,6 +98,7 @@ class Result:
     duals: NDArray[np.float64] | None = None
     choice: Choice | None = None
     independent_from: int | None = None
+    costs: Costs = PAPER
 
     @property
     def relative_gap(self) -> float:
@@ -186,6 +189,7 @@ def run(
     peers = network.peers
     peers.timeout = None  # one rank may have more rows than another
     name = automatic(problem) if algorithm == "auto" else algorithm
+    setting = setting.for_method(name)
     if not network.is_whole:
         require_same(peers, _shared_by_ranks(name, setting, stopping, options))
     start, method = _prepare(problem, name, setting, options)
@@ -243,6 +247,7 @@ def run(
         objective_at_zero=reading.objective_at_zero,
         duals=_duals_of(problem, outcome),
         independent_from=switched,
+        costs=setting.costs,
     )
 
 

@@ -6,7 +6,8 @@ from typing import Literal
 from numpy.typing import ArrayLike
 
 from adfs.agreement import attempt
-from adfs.algorithms.base import MethodSetting
+from adfs.algorithms.base import CHOSEN, MethodSetting
+from adfs.costs import Costs, agreed_costs
 from adfs.engine.checkpointer import Checkpoints
 from adfs.engine.interrupts import Interrupts
 from adfs.engine.progress import run_display
@@ -37,9 +38,10 @@ def solve(
     clock_limit: float | None = None,
     progress: bool | None = None,
     signals: tuple[signal.Signals, ...] = (signal.SIGINT,),
-    schedule: str = "shared",
+    schedule: str = "auto",
     checkpoints: Checkpoints | None = None,
     timeout: float = 60.0,
+    costs: str | Costs = "paper",
 ) -> Result:
     """Minimise the problem's ``F`` to a relative duality gap of ``tol``.
 
@@ -81,16 +83,23 @@ def solve(
     progress : bool, optional
         Progress on stderr; by default only if that is a terminal. True gives a bar in a notebook
         (if ipywidgets is installed), and elsewhere a line every ten seconds, on ranks by rank 0.
-    schedule : {"shared", "poisson", "stratified"}
-        For ``adfs`` and ``ns-adfs``. ``poisson``: every edge and every node has its own clock, so
-        that no node needs the others' events (docs/algorithms/continuized.md). ``stratified``: a
-        node's samples come in epochs instead of independently: mostly faster, but beyond what is
-        proven (docs/algorithms/stratified.md).
+    schedule : {"auto", "shared", "poisson", "stratified"}
+        For ``adfs`` and ``ns-adfs``. ``shared`` is that of the paper, to which its theorems apply.
+        ``stratified``: a node's samples come in epochs instead of independently, which is mostly
+        faster. No theorem covers it; the certified gap does not depend on it, and a run whose gap
+        falls too slowly goes on with independent draws (docs/algorithms/stratified.md). ``auto`` is
+        ``stratified`` where ``algorithm`` is ``auto`` or ``best``, and ``shared`` where it names a
+        method. ``poisson``: every edge and every node has its own clock, so that no node needs the
+        others' events (docs/algorithms/continuized.md).
     checkpoints : Checkpoints, optional
         Where and how often to save the run, and whether to continue from there.
     timeout : float
         With ``engine="mpi"``: seconds without a sign of another rank after which the job ends. It
         has to be longer than a pass over a rank's rows.
+    costs : {"paper", "measured"} or Costs
+        What elementary steps take in idealized time. ``paper``: a sample's gradient costs as much
+        as its proximal step; ``measured``: what they take on this machine, measured once and
+        stored (docs/time-model.md).
 
     Examples
     --------
@@ -110,6 +119,7 @@ def solve(
         return setting, Stopping(tol, max_iter, time_limit, clock_limit)
 
     setting, stopping = attempt(network.peers, checked)
+    setting = setting._replace(costs=agreed_costs(network.peers, costs))
     wanted = progress if network.rank == 0 else False
     with (
         Interrupts(signals) as interrupts,
@@ -130,6 +140,11 @@ def run_named(
     options: RunOptions,
     interrupts: Interrupts,
 ) -> Result:
-    """A run of a method, of ``auto``, or of ``best``; all ranks call it with the same arguments."""
+    """A run of a method, of ``auto``, or of ``best``; all ranks call it with the same arguments.
+
+    A method that is named has the paper's schedule unless another one is asked for.
+    """
+    if setting.schedule == "auto" and algorithm not in CHOSEN:
+        setting = setting._replace(schedule="shared")
     method = run_best if algorithm == "best" else run
     return method(problem, algorithm, setting, stopping, options, interrupts)

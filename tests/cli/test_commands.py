@@ -105,6 +105,20 @@ def test_info_says_which_extra_to_install(adfs, monkeypatch):
     assert "not installed; pip install '.[mpi]'" in adfs("info").out
 
 
+def test_info_shows_costs_once_they_are_measured(adfs, monkeypatch, tmp_path):
+    monkeypatch.setenv("ADFS_CACHE", str(tmp_path))
+    given = package.Costs(0.25, factorisation=300.0, seconds=7e-8, name="measured")
+    monkeypatch.setattr("adfs.calibration.measure", lambda: given)
+    assert json.loads(adfs("info", "--json").out)["costs"] is None
+    assert "not measured yet; adfs info --costs" in adfs("info").out
+    text = adfs("info", "--costs").out
+    for word in ("70 ns", "0.25", "300", "sparse, 100 features", str(tmp_path)):
+        assert word in text
+    record = json.loads(adfs("info", "--costs", "--json").out)
+    assert package.Costs.read(record["costs"]) == given
+    assert package.Costs.read(json.loads(adfs("info", "--json").out)["costs"]) == given
+
+
 def test_convergence_is_drawn_with_the_rate_of_theorem_1():
     from matplotlib.figure import Figure
 

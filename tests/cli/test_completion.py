@@ -50,8 +50,8 @@ def test_names_written_out_are_those_of_the_registries():
 
 
 def test_verbs_are_completed(tab):
-    assert tab("") == {"train", "predict", "path", "split", "compare", "reproduce", "schedule",
-                       "datasets", "info", "completion"}  # fmt: skip
+    assert tab("") == {"train", "predict", "path", "plan", "split", "compare", "reproduce",
+                       "schedule", "datasets", "info", "completion"}  # fmt: skip
     assert tab("pre") == {"predict"}
     assert tab("schedule", "") == {"sample", "show", "times", "timeline"}
     assert tab("completion", "") == {"bash", "zsh"}
@@ -67,7 +67,7 @@ def test_flags_are_completed_and_hidden_ones_are_not(tab):
 def test_names_that_a_flag_takes_are_completed(tab):
     assert tab("train", "--loss", "") == set(options.LOSSES)
     assert tab("train", "data.txt", "--loss", "sq") == {"squared", "squared_hinge"}
-    assert tab("train", "--algorithm", "") == {"auto", *package.algorithms()}
+    assert tab("train", "--algorithm", "") == {"auto", "best", *package.algorithms()}
     assert tab("train", "--algorithm", "n") == {"newton", "ns-adfs"}
     assert tab("compare", "--delay-law", "") == set(options.LAWS)
     assert tab("schedule", "sample", "--graph", "r") == {"ring", "random_regular"}

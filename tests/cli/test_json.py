@@ -14,6 +14,7 @@ COMMANDS = {
     "adfs train": ["dense.txt", "--C", "1"],
     "adfs predict": ["m.npz", "dense.txt"],
     "adfs path": ["dense.txt", "--C", "0.1,1", "--cv", "2", "--tol", "1e-3"],
+    "adfs plan": ["dense.txt", "--no-pilot"],
     "adfs split": ["dense.txt", "--out", "part-{node}.txt"],
     "adfs compare": ["dense.txt", "--algorithms", "adfs,msda", "--tol", "1e-4"],
     "adfs reproduce": ["theorem-2", "--quick"],

@@ -1,4 +1,4 @@
-"""`adfs train --schedule shared|poisson`."""
+"""`adfs train --schedule auto|shared|poisson|stratified`."""
 
 import csv
 import json
@@ -28,14 +28,23 @@ def test_both_schedules_reach_the_tolerance_and_say_which_they_were(adfs, dense,
     assert records["shared"]["iterations"] != records["poisson"]["iterations"]
 
 
-def test_the_default_is_the_shared_schedule(adfs, dense):
-    plain, shared = (
-        json.loads(adfs("train", dense[0], "--json", *flags).out)
-        for flags in ([], ["--schedule", "shared"])
+@pytest.mark.parametrize(
+    ("flags", "schedule"), [([], "stratified"), (["--algorithm", "adfs"], "shared")]
+)
+def test_the_default_is_stratified_unless_a_method_is_named(adfs, dense, flags, schedule):
+    usual, same = (
+        json.loads(adfs("train", dense[0], "--json", *words).out)
+        for words in (flags, ["--schedule", schedule])
     )
-    assert plain["schedule"] == "shared"
-    assert plain["objective"] == shared["objective"]
-    assert plain["iterations"] == shared["iterations"]
+    assert usual["schedule"] == schedule
+    assert usual["objective"] == same["objective"]
+    assert usual["iterations"] == same["iterations"]
+    assert ("no theorem covers" in usual["theorem"]) == (schedule == "stratified")
+
+
+def test_the_summary_says_that_no_theorem_covers_the_draws(adfs, dense):
+    assert "no theorem" in adfs("train", dense[0]).out
+    assert "no theorem" not in adfs("train", dense[0], "--schedule", "shared").out
 
 
 def test_an_algorithm_without_it_refuses_before_reading_any_sample(adfs):

@@ -9,10 +9,10 @@ import pytest
 import scipy.sparse as sp
 
 import adfs
-from adfs.algorithms.base import Counts, MethodSetting, get_algorithm
+from adfs.algorithms.base import Counts, MethodSetting, executed, get_algorithm
 from adfs.errors import ParameterError
 from adfs.problem.certificate import certify
-from support.problems import all_duals, make_case, stored_as
+from support.problems import all_duals, gaussian_problem, make_case, stored_as
 from support.selection import covering
 
 NAMES = adfs.algorithms()
@@ -130,14 +130,38 @@ def test_cutting_the_schedule_elsewhere_changes_no_bit(name, graph):
         assert reading(method.algorithm, state) == whole
 
 
+def spent(method, bounds):
+    """Time and counts of the events as they were executed, the schedule cut at ``bounds``."""
+    algorithm, clock, counts = method.algorithm, method.clock.copy(), Counts()
+    state = algorithm.init()
+    for first, last in itertools.pairwise(bounds):
+        events = method.source.draw(first, last)
+        state = algorithm.step(state, events)
+        done = executed(algorithm, state, events)
+        assert (done.start, done.stop) == (events.start, events.stop)
+        clock.advance(done)
+        counts = counts.plus(algorithm.counts(done))
+    return clock.time, counts
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_cutting_the_schedule_elsewhere_changes_no_time(name):
     method, _ = make(name)
-    whole, pieces = method.clock.copy(), method.clock.copy()
-    whole.advance(method.source.draw(0, LONG))
-    for first in range(0, LONG, 7):
-        pieces.advance(method.source.draw(first, min(LONG, first + 7)))
-    assert pieces.time == whole.time > 0.0
+    whole = spent(method, [0, LONG])
+    assert spent(method, [*range(0, LONG, 7), LONG, LONG]) == whole
+    assert whole[0] > 0.0
+
+
+@pytest.mark.parametrize("law", ["constant", "exponential"])
+def test_cutting_the_schedule_elsewhere_changes_no_round_that_was_chosen(law):
+    """Newton on growing samples chooses its kinds of rounds on its way."""
+    problem = gaussian_problem(samples=(2_000, 3), sigma=0.01)
+    setting = MethodSetting(tau=0.1, delays=adfs.Delays(tau=0.1, law=law))
+    method = get_algorithm("newton")(problem, setting)
+    assert hasattr(method.algorithm, "executed")
+    whole = spent(method, [0, 12])
+    assert spent(method, range(13)) == whole
+    assert spent(method, [0, 1, 1, 4, 12]) == whole
 
 
 @pytest.mark.parametrize("name", NAMES)

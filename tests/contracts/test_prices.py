@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import adfs
-from adfs.algorithms.base import Counts, MethodSetting, get_algorithm
+from adfs.algorithms.base import Counts, MethodSetting, executed, get_algorithm
 from adfs.algorithms.descent import messages
 from adfs.kernels.node_sums import SUM
 from adfs.network import Callback, Network
@@ -49,9 +49,23 @@ class Recorder(Network):
 @pytest.mark.parametrize("name", IN_ROUNDS)
 def test_a_round_asks_for_what_it_declares(name, graph):
     case = make_case(graph, "logistic")
+    require_declared(name, case, MethodSetting())
+
+
+@pytest.mark.parametrize("graph", ["grid:2x2", "single"])
+def test_an_evaluation_on_a_sample_asks_for_what_it_declares(graph):
+    n_nodes = adfs.Topology.parse(graph).n_nodes
+    case = make_case(graph, "logistic", sizes=[2_000 // n_nodes] * n_nodes)
+    setting = MethodSetting(tau=0.01, delays=adfs.Delays(tau=0.01))
+    method = require_declared("newton", case, setting)
+    assert len(method.parameters.shares) > 1
+
+
+def require_declared(name, case, setting):
+    """The method, after some events in which it asked for what it declares."""
     recorder = Recorder(case.problem.topology)
     problem = adfs.Problem(case.shards, "logistic", case.problem.sigma, network=recorder)
-    method = get_algorithm(name)(problem, MethodSetting())
+    method = get_algorithm(name)(problem, setting)
     algorithm = method.algorithm
     state = algorithm.init()
     recorder.price(problem.n_features)  # set-up is not counted
@@ -59,12 +73,30 @@ def test_a_round_asks_for_what_it_declares(name, graph):
     for t in range(EVENTS):
         events = method.source.draw(t, t + 1)
         state = algorithm.step(state, events)
-        declared = algorithm.counts(events)
+        declared = algorithm.counts(executed(algorithm, state, events))
         price = recorder.price(problem.n_features)
         assert (price.n_comm, price.bytes) == (declared.n_comm, declared.bytes)
         seen = seen.plus(price)
-    assert seen.n_comm > 0
+    assert (seen.n_comm > 0) == (problem.n_nodes > 1)
     assert np.isfinite(algorithm.output(state)).all()
+    return method
+
+
+@pytest.mark.parametrize("name", adfs.algorithms())
+def test_costs_change_times_and_nothing_that_is_counted(name):
+    problem = make_case("path:3", "hinge" if name == "ns-adfs" else "logistic").problem
+    rule = "theory" if name in IN_ROUNDS else "tuned"  # tuned batches follow the costs
+    free = adfs.Costs(0.0, hessian=0.0)
+    counts, times = [], []
+    for costs in (adfs.Costs.paper(), free):
+        method = adfs.prepare(problem, name, rule=rule, costs=costs)
+        events = method.source.draw(0, 50)
+        method.clock.advance(events)
+        counts.append(method.algorithm.counts(events))
+        times.append(method.clock.time)
+    assert counts[0] == counts[1]
+    only_prox = ("adfs", "ns-adfs", "dsba", "point-saga")
+    assert (times[0] == times[1]) if name in only_prox else (times[0] > times[1])
 
 
 def test_every_method_is_recorded_or_pairwise():

@@ -56,8 +56,8 @@ def test_groups_keep_rows_on_their_node(monkeypatch):
     X, y = rows("breast-cancer")
     names = np.array(["Rome", "Oslo", "Lima"])[np.digitize(X[:, 0], [-0.5, 0.5])]  # far from iid
     seen = []
-    run = fitting.run
-    monkeypatch.setattr(fitting, "run", lambda p, *a, **k: seen.append(p) or run(p, *a, **k))
+    run = fitting.run_named
+    monkeypatch.setattr(fitting, "run_named", lambda p, *a, **k: seen.append(p) or run(p, *a, **k))
     model = adfs.LogisticRegression(graph="path", fit_intercept=False, tol=1e-13)
     model.fit(X, y, groups=names)
     problem = seen[0]
@@ -167,3 +167,11 @@ def test_verbose_prints_a_line_per_evaluation(capsys):
     assert lines[-1].startswith(f"[adfs] iteration {model.n_iter_}: objective ")
     adfs.Ridge(verbose=True).fit(sp.csr_array(X), y)
     assert "relative gap" in capsys.readouterr().out
+
+
+def test_best_finds_the_same_model_and_says_why():
+    X, y = rows("breast-cancer")
+    model = adfs.LogisticRegression(algorithm="best", tol=1e-10).fit(X, y)
+    usual = adfs.LogisticRegression(tol=1e-10).fit(X, y)
+    np.testing.assert_allclose(model.coef_, usual.coef_, atol=1e-4)
+    assert model.result_.algorithm in model.result_.choice.reason

@@ -95,10 +95,10 @@ def test_every_algorithm_fits_several_classes(algorithm):
 def test_all_classes_share_one_schedule(monkeypatch):
     X, y = rows("digits")
     chosen = []
-    run = fitting.run
+    run = fitting.run_named
     monkeypatch.setattr(
         fitting,
-        "run",
+        "run_named",
         lambda p, name, setting, *a: chosen.append(setting.rule) or run(p, name, setting, *a),
     )
     model = adfs.LogisticRegression(max_iter=20_000, tol=1e-12)

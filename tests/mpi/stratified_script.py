@@ -22,10 +22,12 @@ def shards():
 
 
 def found(problem):
-    """A run in which no gain is enough for stratified draws."""
+    """A run in which no gain is enough for stratified draws, with a slow node."""
     run_controller.PATIENCE = 1e-3
-    result = adfs.solve(problem, tol=1e-11, schedule="stratified", progress=False)
-    return [result.theta.tobytes().hex(), result.iterations, result.independent_from]
+    delays = adfs.Delays(tau=5.0, speed=(1, 1, 1, 1, 1, 1, 1, 4))
+    result = adfs.solve(problem, tol=1e-11, delays=delays, progress=False)
+    numbers = [result.iterations, result.independent_from, result.idealized_time]
+    return [result.theta.tobytes().hex(), *numbers]
 
 
 if __name__ == "__main__":

@@ -83,7 +83,7 @@ def test_the_kills_are_of_all_kinds():
     assert set().union(*(kinds[name] for name in FEW[:4])) == set().union(*kinds.values())
     plans = KILLS.values()
     assert {(plan.loss, plan.schedule, plan.size) for plan in plans} >= {
-        (loss, schedule, 2) for loss in ("logistic", "hinge") for schedule in ("shared", "poisson")
+        (loss, schedule, 2) for loss in ("logistic", "hinge") for schedule in ("auto", "poisson")
     }
     assert {plan.size for plan in plans} == {2, 3}
     assert {plan.victim for plan in plans} == {0, 1, 2}
@@ -125,7 +125,7 @@ def test_a_rank_that_dies_before_the_others_have_met_it_leaves_nobody_behind(mpi
 
 
 @pytest.mark.parametrize(
-    ("victim", "schedule"), [pytest.param(0, "shared", marks=pytest.mark.soak), (1, "poisson")]
+    ("victim", "schedule"), [pytest.param(0, "auto", marks=pytest.mark.soak), (1, "poisson")]
 )
 def test_a_rank_that_hangs_ends_the_job_after_the_timeout_and_is_named(runs, victim, schedule):
     run = runs("logistic", schedule)

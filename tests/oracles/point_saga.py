@@ -1,6 +1,7 @@
 """Point-SAGA, literally, with N x d tables: as published, and with the ridge out of the table.
 
-Mean form: F / N = (1/N) sum_k f_k + mu/2 |.|^2, f_k = w_k l(x_k .), mu = sum sigma / N.
+Mean form: F / N = (1/N) sum_k f_k + mu/2 |.|^2, f_k = w_k l(x_k .), mu = sum sigma / N. The second
+may draw sample k with any probability p_k: it then stands for 1 / (N p_k) samples.
 """
 
 import math
@@ -61,21 +62,37 @@ def published(shards, sigma, loss, gamma, start, sequence):
         yield x
 
 
-def ridge_apart_step(samples, loss, mu, gamma, x, table, k):
+def equal_rates(smoothness, gamma, mu):
+    """(r, p) such that p_k 2a / (2a + gamma L_k / (N p_k)) = r for all k, by bisection in r."""
+    n, a = len(smoothness), 1 + gamma * mu
+
+    def p_of(r):  # the positive root of 2 a N p^2 = r (2 a N p + gamma L)
+        return [(r + math.sqrt(r**2 + 2 * r * gamma * each / (a * n))) / 2 for each in smoothness]
+
+    low, high = 0.0, 1.0
+    for _ in range(200):
+        middle = (low + high) / 2
+        low, high = (middle, high) if sum(p_of(middle)) < 1 else (low, middle)
+    return low, np.array(p_of(low))
+
+
+def ridge_apart_step(samples, loss, mu, gamma, x, table, k, p=None):
     """One round with the ridge kept out of the table: (x+, table+)."""
-    z = x + gamma * (table[k] - table.mean(axis=0))
-    x = prox(loss, samples[k], gamma, mu, z)
+    (row, label, weight), n = samples[k], len(samples)
+    stands_for = 1.0 if p is None else 1 / (n * p[k])
+    z = x + gamma * (stands_for * table[k] - table.mean(axis=0))
+    x = prox(loss, (row, label, stands_for * weight), gamma, mu, z)
     table = table.copy()
     table[k] = gradient(loss, samples[k], x)
     return x, table
 
 
-def ridge_apart(shards, sigma, loss, gamma, start, sequence):
+def ridge_apart(shards, sigma, loss, gamma, start, sequence, p=None):
     """Yield (x_t, table_t), the table holding gradients of the losses alone."""
     samples, _, mu = mean_form(shards, sigma)
     x = np.array(start, dtype=float)
     table = np.array([gradient(loss, sample, x) for sample in samples])
     yield x, table
     for k in sequence:
-        x, table = ridge_apart_step(samples, loss, mu, gamma, x, table, k)
+        x, table = ridge_apart_step(samples, loss, mu, gamma, x, table, k, p)
         yield x, table

@@ -226,7 +226,7 @@ class Plan(NamedTuple):
         position = None if early else int(random.uniform(0.0, 0.7) * N_EVENTS[loss])
         delay = random.uniform(0.0, 1.0) if early else random.uniform(0.0, 0.02)
         return cls(
-            loss, ("shared", "poisson")[seed % 2], size, int(random.integers(size)), role, position,
+            loss, ("auto", "poisson")[seed % 2], size, int(random.integers(size)), role, position,
             float(delay), (size, 0, 0, 5 - size)[random.integers(4)],
         )  # fmt: skip
 

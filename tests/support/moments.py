@@ -285,7 +285,8 @@ def of_dual_gossip(case, chosen, slow=1.0):
 
 def of_dsba(case, chosen, slow=1.0, theta=0.0):
     """State (z, w, table) with z+ = Wt z - w - alpha g and w+ = w + U z+, from a model."""
-    network = dsba.Network(case.shards, case.problem.sigma, edges_of(case), "squared")
+    p = dsba.mixed(case.shards, "squared", chosen.beta)
+    network = dsba.Network(case.shards, case.problem.sigma, edges_of(case), "squared", p)
     z = np.tile(minimiser(case), (len(case.shards), 1))
     alpha, table = slow * chosen.alpha, network.table(z)
     means = np.array([part.mean(axis=0) for part in table])
@@ -298,18 +299,22 @@ def of_dsba(case, chosen, slow=1.0, theta=0.0):
         z_next, _, phi = network.backward(start, alpha, phi, samples)
         return joined(z_next, w + z_next - network.w_tilde @ z_next, *phi)
 
-    draws = np.ndindex(*network.sizes)
-    events = [linear_part(lambda state, j=j: step(j, state), fixed) for j in draws]
+    events = [
+        (probability, linear_part(lambda state, j=j: step(j, state), fixed))
+        for j, probability in network.outcomes()
+    ]
     begin = np.zeros_like(z) + theta
     start = joined(begin, 0 * z, *network.table(begin)) - fixed
-    moments = Moments([[(1 / len(events), a) for a in events]], start)
-    return Study(moments, np.eye(z.size, len(fixed)))
+    return Study(Moments([events], start), np.eye(z.size, len(fixed)))
 
 
 def of_point_saga(case, chosen, slow=1.0):
     """State (x, table); every node is given x."""
     samples, n, mu = point_saga.mean_form(case.shards, case.problem.sigma)
-    theta, gamma = minimiser(case), slow * chosen.gamma
+    theta, gamma, p = minimiser(case), slow * chosen.gamma, np.full(n, 1 / n)
+    if chosen.rule == "tuned":
+        smoothness = augmented.smoothness(case.shards, "squared")
+        p = point_saga.equal_rates(smoothness, chosen.gamma, mu)[1]
 
     def table_at(x):
         return np.array([point_saga.gradient("squared", sample, x) for sample in samples])
@@ -317,14 +322,16 @@ def of_point_saga(case, chosen, slow=1.0):
     def step(k, state):
         x, table = state[: len(theta)], state[len(theta) :].reshape(n, -1)
         return joined(
-            *point_saga.ridge_apart_step(samples, "squared", mu, gamma, x, table, k)
+            *point_saga.ridge_apart_step(samples, "squared", mu, gamma, x, table, k, p)
         )  # fmt: skip
 
     fixed = joined(theta, table_at(theta))
-    events = [linear_part(lambda state, k=k: step(k, state), fixed) for k in range(n)]
+    events = [
+        (p[k], linear_part(lambda state, k=k: step(k, state), fixed)) for k in range(n)
+    ]  # fmt: skip
     start = joined(0 * theta, table_at(0 * theta)) - fixed
     reading = np.tile(np.eye(len(theta), len(fixed)), (len(case.shards), 1))
-    return Study(Moments([[(1 / n, a) for a in events]], start), reading)
+    return Study(Moments([events], start), reading)
 
 
 def of_katyusha(case, plan, slow=1.0):

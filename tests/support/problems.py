@@ -12,6 +12,7 @@ import scipy.sparse as sp
 
 import adfs
 from adfs.algorithms.adfs import Adfs
+from adfs.kernels.sampling import ALIAS_BITS, ALIAS_MASK, THRESHOLD_ONE
 from oracles import augmented
 
 REGRESSION = ("squared", "huber", "absolute")
@@ -241,3 +242,13 @@ def bits(state):
 
 def _signs(generator, size):
     return np.where(generator.random(size) < 0.5, -1.0, 1.0)
+
+
+def drawn_exactly(table):
+    """The probability of each cell under an alias table: its threshold, and what others send it."""
+    threshold = (table >> ALIAS_BITS) / THRESHOLD_ONE
+    alias = table & ALIAS_MASK
+    own = np.where(alias == np.arange(len(table)), 1.0, threshold)
+    probability = own.copy()
+    np.add.at(probability, alias, 1.0 - own)
+    return probability / len(table)

@@ -1,7 +1,6 @@
 """DSBA: the kernel is EXTRA with SAGA's backward estimate; it contracts as its page proves."""
 
 import dataclasses
-import itertools
 
 import numpy as np
 import pytest
@@ -11,32 +10,35 @@ from adfs.algorithms import dsba, point_saga
 from adfs.algorithms.base import MethodSetting
 from adfs.algorithms.dsba import DsbaParameters
 from adfs.errors import ParameterError
-from adfs.kernels.sampling import uniform
+from adfs.kernels.sampling import alias_draw, uniform
 from adfs.randomness import stream_keys
 from adfs.schedule.delays import Delays
 from oracles import augmented
 from oracles import dsba as literal
 from oracles import point_saga as literal_point_saga
-from support.problems import all_duals, make_case, stored_as
+from support.problems import all_duals, drawn_exactly, make_case, make_shards, stored_as
 
 LOSSES = ("logistic", "squared", "squared_hinge", "smoothed_hinge", "huber")
 RULES = ("theory", "paper", "tuned")
 
 
-def drawn(problem, n_rounds, seed=0):
+def drawn(method, n_rounds, seed=0):
     """Samples that each round's nodes draw, each from its own counter stream at the round."""
-    sizes = np.diff(problem.offsets)
+    problem, tables = method.algorithm.problem, method.algorithm.constants.tables
     keys = stream_keys(seed, "dsba", problem.n_nodes)
     with np.errstate(over="ignore"):
         return [
-            [int(uniform(key, t) * size) for key, size in zip(keys, sizes, strict=True)]
+            [alias_draw(tables, first, size, uniform(key, t))
+             for key, first, size in zip(keys, problem.offsets, problem.sizes, strict=False)]
             for t in range(n_rounds)
-        ]
+        ]  # fmt: skip
 
 
-def network_of(case):
+def network_of(case, beta=0.0):
     edges = [(int(k), int(l)) for k, l in case.problem.topology.edges]
-    return literal.Network(case.shards, case.problem.sigma, edges, case.problem.loss.name)
+    loss = case.problem.loss.name
+    p = literal.mixed(case.shards, loss, beta)
+    return literal.Network(case.shards, case.problem.sigma, edges, loss, p)
 
 
 def run(method, state, first, last):
@@ -62,8 +64,9 @@ def test_the_kernel_is_extra_with_the_backward_estimate_of_saga(graph, loss, rul
                for kind in ("dense", "csr")]  # fmt: skip
     states = [method.algorithm.init(theta) for method in methods]
     start = np.zeros((len(sizes), 5)) if theta is None else np.tile(theta, (len(sizes), 1))
-    alpha = methods[0].parameters.alpha
-    expected = literal.iterates(network_of(case), alpha, start, drawn(case.problem, 400, seed=7))
+    chosen = methods[0].parameters
+    sequence = drawn(methods[0], 400, seed=7)
+    expected = literal.iterates(network_of(case, chosen.beta), chosen.alpha, start, sequence)
     moved, at = 0.0, 0
     for t, (z, table) in enumerate(expected):
         if t > 20 and t % 13:
@@ -76,6 +79,47 @@ def test_the_kernel_is_extra_with_the_backward_estimate_of_saga(graph, loss, rul
             np.testing.assert_allclose(gradients, np.vstack(table), rtol=0, atol=1e-10)
         moved, at = max(moved, np.abs(z - start).max()), t
     assert moved > 0.1
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_samples_are_drawn_with_the_probabilities_of_the_page(rule):
+    """Read off the alias tables; `tuned` mixes uniform draws and draws by smoothness."""
+    case = make_case("grid:2x2", "logistic", seed=3)
+    method = dsba.prepare(case.problem, MethodSetting(rule=rule))
+    chosen, tables = method.parameters, method.algorithm.constants.tables
+    assert (chosen.beta > 0.3) == (rule == "tuned")
+    for node, p in enumerate(literal.mixed(case.shards, "logistic", chosen.beta)):
+        cells = tables[case.problem.offsets[node] : case.problem.offsets[node + 1]]
+        np.testing.assert_allclose(drawn_exactly(cells), p, rtol=0, atol=1e-9)
+
+
+def test_the_share_by_smoothness_gives_the_table_its_largest_rate():
+    """min_j (p_j - alpha L_j / (2 h m)), beside any other mixture of the two draws."""
+    case = make_case("single", "logistic", seed=3, sizes=[12], sigma=0.05)
+    chosen = DsbaParameters.of(case.problem, "tuned")
+    smoothness = augmented.smoothness(case.shards, "logistic")
+
+    def table_rate(beta):
+        (p,) = literal.mixed(case.shards, "logistic", beta)
+        return np.min(p - chosen.alpha * smoothness / (2 * chosen.kept * 12))
+
+    assert chosen.rates(chosen.kept)[2] == pytest.approx(table_rate(chosen.beta), rel=1e-9)
+    others = [table_rate(beta) for beta in np.linspace(0, 1, 101)]
+    assert max(others) <= table_rate(chosen.beta) * (1 + 1e-9)
+    assert others[0] < 0.0  # uniform draws with this step: nothing is proven
+
+
+@pytest.mark.parametrize("kind", ["dense", "csr"])
+def test_rows_of_zeros_and_a_node_of_nothing_else_do_no_harm(kind):
+    shards = make_shards(4, "logistic", seed=5, sizes=[3, 4, 4, 5], dead=True)
+    shards[0][0][:] = 0.0
+    case = make_case("ring:4", "logistic", shards=shards)
+    problem = stored_as(case, kind)
+    method = dsba.prepare(problem, MethodSetting())
+    state = run(method, method.algorithm.init(), 0, int(50 / method.rho))
+    np.testing.assert_allclose(
+        method.algorithm.output(state), np.tile(problem.optimum().theta, (4, 1)), rtol=0, atol=1e-9
+    )
 
 
 def test_rounding_errors_do_not_add_up():
@@ -105,7 +149,15 @@ class Energy:
     """V, T and the exact expectations of the theorem on its page, with dense matrices."""
 
     def __init__(self, case, chosen):
-        self.network, self.alpha, self.chosen = network_of(case), chosen.alpha, chosen
+        self.network, self.alpha = network_of(case, chosen.beta), chosen.alpha
+        self.chosen = chosen
+        sizes = self.network.sizes
+        smoothness = augmented.smoothness(case.shards, case.problem.loss.name)
+        parts = np.split(smoothness, np.cumsum(sizes)[:-1])
+        self.weights = [
+            1 / (size * p * size / sizes.mean() * part)  # 1 / (m_i p_ij L_ij)
+            for size, p, part in zip(sizes, self.network.p, parts, strict=True)
+        ]
         theta = augmented.minimiser(case.shards, case.problem.sigma, case.problem.loss.name)
         self.mixing = self.network.w_tilde
         self.u = np.eye(len(self.mixing)) - self.mixing
@@ -126,23 +178,26 @@ class Energy:
     def t(self, z, w, table):
         """The function that is proven to shrink by 1 - rho."""
         chosen, h = self.chosen, self.chosen.kept
-        rough = chosen.smoothness + 2 * chosen.largest_ridge
+        rough = chosen.boosted(h) + 2 * chosen.largest_ridge
         s = 2 * self.alpha * chosen.ridge * (1 - (1 - h) * chosen.largest_ridge / rough)
         difference = z - self.z
-        squares = sum(np.sum((a - b) ** 2) for a, b in zip(table, self.table, strict=True))
+        squares = sum(
+            weights @ np.sum((a - b) ** 2, axis=1)
+            for weights, a, b in zip(self.weights, table, self.table, strict=True)
+        )
         return (
             self.v(z, w)
             + s * np.sum(difference * (self.mixing @ difference))
-            + 2 * self.alpha * h / chosen.smoothness * squares
+            + 2 * self.alpha * h * squares
         )
 
     def after(self, z, w, table):
-        """Every outcome of one round: (z+, w+, table+, the drawn samples)."""
-        for samples in itertools.product(*(range(size) for size in self.network.sizes)):
+        """Every outcome of one round: (z+, w+, table+, the drawn samples, their probability)."""
+        for samples, probability in self.network.outcomes():
             new, _, new_table = self.network.backward(
                 self.mixing @ z - w, self.alpha, table, samples
             )
-            yield new, w + self.u @ new, new_table, samples
+            yield new, w + self.u @ new, new_table, samples, probability
 
 
 def arbitrary_state(energy, size, rng):
@@ -164,20 +219,25 @@ def test_the_identity_behind_the_rate_is_exact(graph, rule):
     energy, rng = Energy(case, chosen), np.random.default_rng(2)
     for size in (0.1, 1.0, 5.0):
         z, w, table = arbitrary_state(energy, size, rng)
-        left, noise, total = 0.0, 0.0, 0
-        for new, new_w, _, samples in energy.after(z, w, table):
+        left, noise, total = 0.0, 0.0, 0.0
+        for new, new_w, _, samples, probability in energy.after(z, w, table):
+            boost = np.array([1 / (energy.network.sizes[i] * energy.network.p[i][j])
+                              for i, j in enumerate(samples)])  # fmt: skip
             fresh = np.array([energy.network.gradient(i, j, new[i]) for i, j in enumerate(samples)])
             best = np.array([energy.table[i][j] for i, j in enumerate(samples)])
-            y = fresh - best + energy.network.ridge[:, None] * (new - energy.z)
-            e = [table[i][j] - energy.table[i][j] - (table[i] - energy.table[i]).mean(axis=0)
+            y = boost[:, None] * (fresh - best) + energy.network.ridge[:, None] * (new - energy.z)
+            e = [boost[i] * (table[i][j] - energy.table[i][j])
+                 - (table[i] - energy.table[i]).mean(axis=0)
                  for i, j in enumerate(samples)]  # fmt: skip
-            left += energy.v(new, new_w) + 2 * chosen.alpha * np.sum((new - energy.z) * y)
-            left += np.sum((w - energy.w + chosen.alpha * y) ** 2)
-            noise += chosen.alpha**2 * np.sum(np.square(e))
-            total += 1
+            gain = 2 * chosen.alpha * np.sum((new - energy.z) * y)
+            gain += np.sum((w - energy.w + chosen.alpha * y) ** 2)
+            left += probability * (energy.v(new, new_w) + gain)
+            noise += probability * chosen.alpha**2 * np.sum(np.square(e))
+            total += probability
+        assert total == pytest.approx(1.0, rel=1e-12)
         difference = z - energy.z
-        left = left / total + np.sum(difference * (energy.mixing @ energy.u @ difference))
-        assert left == pytest.approx(energy.v(z, w) + noise / total, rel=1e-9)
+        left += np.sum(difference * (energy.mixing @ energy.u @ difference))
+        assert left == pytest.approx(energy.v(z, w) + noise, rel=1e-9)
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -194,7 +254,7 @@ def test_the_exact_expectation_of_t_shrinks_by_one_minus_rho_from_anywhere(graph
     starts += [(energy.z, energy.w, table) for _, _, table in starts[:3]]
     ratios = []
     for state in starts:
-        mean = np.mean([energy.t(*outcome[:3]) for outcome in energy.after(*state)])
+        mean = sum(one[4] * energy.t(*one[:3]) for one in energy.after(*state))
         ratios.append(mean / energy.t(*state) / (1.0 - chosen.rho))
     assert max(ratios) <= 1.0 + 1e-9
     assert max(ratios) > 0.5
@@ -297,8 +357,11 @@ def test_every_rule_has_the_step_that_it_names():
     share = np.repeat(sizes / sizes.mean(), sizes)
     largest = float(np.max(share * problem.weights * problem.squared_norms))
     weakest = float(np.min(problem.sigma)) / sizes.mean()
+    smoothness = problem.weights * problem.squared_norms
+    mean = max(part.sum() for part in np.split(smoothness, problem.offsets[1:-1])) / sizes.mean()
+    assert largest > 1.5 * mean
     wanted = {"theory": 1 / (24 * largest), "paper": 1 / (4 * largest),
-              "tuned": 2 / (largest + 4 * sizes.max() * weakest)}  # fmt: skip
+              "tuned": 2 / (mean + 4 * sizes.max() * weakest)}  # fmt: skip
     for rule, alpha in wanted.items():
         chosen = dsba.prepare(problem, MethodSetting(rule=rule)).parameters
         assert chosen.alpha == pytest.approx(alpha, rel=1e-12)
@@ -313,9 +376,9 @@ def test_every_rule_has_the_step_that_it_names():
 @pytest.mark.parametrize("gamma", [1.0, 1e-2, 1e-6])
 @pytest.mark.parametrize("ridge", [1e-8, 1e-2, 10.0])
 def test_no_other_share_promises_more(rule, gamma, ridge):
-    chosen = DsbaParameters(rule, 1.0, ridge, 3 * ridge, 50, gamma, n_nodes=4)
-    least = 0.5 * chosen.alpha
-    shares = np.linspace(least, 1.0, 402)[1:-1]
+    chosen = DsbaParameters(rule, 1.0, 0.2, ridge, 3 * ridge, 50, gamma, n_nodes=4)
+    least = 0.5 * chosen.alpha * chosen.smoothness  # and not less than half of the table's rate
+    shares = np.linspace(2 * least / (1 + least), 1.0, 402)[1:-1]
     best = max(min(chosen.rates(share)) for share in shares)
     assert chosen.rho >= best * (1 - 1e-9)
     assert 0.0 < chosen.rho < 1.0

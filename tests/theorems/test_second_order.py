@@ -14,6 +14,7 @@ from scipy.optimize import minimize
 import adfs
 from adfs.algorithms import descent, lbfgs, newton, tron
 from adfs.algorithms.base import Counts, MethodSetting
+from adfs.costs import HESSIAN, PAPER
 from adfs.data.libsvm import read_libsvm
 from adfs.errors import ParameterError
 from adfs.schedule.delays import Delays
@@ -344,7 +345,7 @@ def test_newton_charges_gradient_and_hessian_then_a_pipelined_sum():
     delays = Delays(tau=5.0, speed=(1.0, 1.0, 10.0))
     method = METHODS["newton"](case.problem, MethodSetting(delays=delays))
     method.clock.advance(method.source.draw(0, 7))
-    a, b, c, e = newton.DENSE
+    a, b, c, e = HESSIAN.dense
     h = (a + 4 * b + 10 * c) / (1 + 4 * e)
     slowest = 10.0 * 5 * (1 + h)  # the third node, ten times slower than the second with 9 rows
     assert method.clock.time == pytest.approx(7 * (slowest + 5.0 * (2 + 4 + 3)))
@@ -365,11 +366,11 @@ def test_a_pass_is_charged_as_a_gradient_then_the_diameter(name):
 
 
 def test_a_row_of_more_features_costs_more_in_the_hessian():
-    costs = [newton.cost_ratio(newton.DENSE, d, d * (d + 1) / 2) for d in (4, 28, 123, 300, 2000)]
+    costs = [float(PAPER.of_dense(d).hessian[0]) for d in (4, 28, 123, 300, 2000)]
     assert costs == sorted(costs)
-    # benchmarks/hessian_cost.py on the machine that gave the constants, at d = 28 and 300
-    assert costs[1] == pytest.approx(0.594, rel=0.05)
-    assert costs[3] == pytest.approx(6.29, rel=0.05)
+    # benchmarks/costs.py on the machine that gave the constants, at d = 28 and 300
+    assert costs[1] == pytest.approx(0.772, rel=0.13)
+    assert costs[3] == pytest.approx(6.55, rel=0.13)
 
 
 def test_a_sparse_node_is_charged_by_its_own_pairs_of_non_zeros():
@@ -378,11 +379,11 @@ def test_a_sparse_node_is_charged_by_its_own_pairs_of_non_zeros():
     rows[2:, :] = 1.0  # six, 21 pairs
     shards = [(rows[:2], np.array([1.0, -1.0])), (rows[2:], np.array([1.0, -1.0]))]
     dense = adfs.Problem(shards)
-    assert newton.hessian_cost(dense)[0] == newton.hessian_cost(dense)[1]
-    a, b, c, e = newton.SPARSE
+    assert len(set(PAPER.of(dense).hessian)) == 1
+    a, b, c, e = HESSIAN.sparse
     problem = stored_as(make_case("path:2", shards=shards, sigma=1.0), "csr")
     expected = [(a + b + c) / (1 + e), (a + 6 * b + 21 * c) / (1 + 6 * e)]
-    np.testing.assert_allclose(newton.hessian_cost(problem), expected)
+    np.testing.assert_allclose(PAPER.of(problem).hessian, expected)
 
 
 @pytest.mark.parametrize("n_features", [1, 2, 3, 28])

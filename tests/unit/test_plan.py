@@ -71,6 +71,14 @@ def test_random_delays_and_slow_nodes_take_longer():
         assert delayed.idealized_time > 1.5 * usual.idealized_time
 
 
+def test_a_plan_predicts_the_draws_that_best_uses():
+    problem = higgs_like()
+    [found] = adfs.plan(problem, algorithms=["adfs"], pilot=False).predictions
+    [drawn] = predict_all(problem, SETTING._replace(schedule="stratified"), 1e-6, ["adfs"])[0]
+    assert found.iterations == drawn.iterations
+    assert found.idealized_time == drawn.idealized_time
+
+
 def test_losses_that_are_not_smooth_have_one_method():
     found, refused = predict_all(make_problem("hinge"), SETTING, 1e-3)
     assert [each.algorithm for each in found] == ["ns-adfs"]
@@ -87,13 +95,12 @@ def test_a_part_has_about_a_share_of_the_objective():
 
 def test_pilots_cost_at_most_a_twentieth_and_find_the_iterations():
     problem = higgs_like(m=4000, sigma=0.01)
-    setting = SETTING._replace(tau=0.1, delays=adfs.Delays(tau=0.1))
-    rivals, _ = predict_all(problem, setting, 1e-6, ["newton", "lbfgs"])
-    rivals = [rivals[0], rivals[1]._replace(idealized_time=2.0 * rivals[0].idealized_time)]
+    setting = SETTING._replace(rule="theory", tau=0.1, delays=adfs.Delays(tau=0.1))
+    rivals, _ = predict_all(problem, setting, 1e-6, ["lbfgs", "tron"])
     found, spent = pilot.refine(problem, setting, 1e-6, rivals)
     assert 0.0 < spent <= pilot.SHARE * rivals[0].idealized_time
     tried = next(each for each in found if each.basis == "pilot")
-    run = adfs.solve(problem, tried.algorithm, tau=0.1)
+    run = adfs.solve(problem, tried.algorithm, tau=0.1, parameters="theory")
     assert tried.iterations == pytest.approx(run.iterations, abs=2, rel=0.5)
 
 
@@ -107,7 +114,7 @@ def test_best_has_the_bits_of_the_method_it_takes():
     problem = higgs_like()
     chosen = adfs.solve(problem, "best")
     assert chosen.algorithm == adfs.plan(problem).best.algorithm
-    named = adfs.solve(problem, chosen.algorithm)
+    named = adfs.solve(problem, chosen.algorithm, schedule=chosen.schedule)
     assert np.array_equal(chosen.theta, named.theta)
     assert chosen.algorithm in chosen.choice.reason
     assert chosen.choice.idealized_time == chosen.choice.pilot_time + named.idealized_time
@@ -179,3 +186,32 @@ def test_curves_pass_through_the_prediction():
     here = next(point for point in plan.over_nodes if point.n == 16)
     for each in plan.predictions:
         assert here.times[each.algorithm] == pytest.approx(each.idealized_time, rel=1e-9)
+
+
+def test_the_graph_that_is_there_is_predicted_as_it_is():
+    plan = adfs.plan(higgs_like(16), pilot=False)
+    [grid] = [point for point in plan.over_graphs if point.graph == "grid"]
+    for each in plan.predictions:
+        assert grid.times[each.algorithm] == pytest.approx(each.idealized_time)
+
+
+def test_a_better_connected_graph_is_predicted_to_be_faster_for_gossip():
+    plan = adfs.plan(higgs_like(16), tau=50.0, pilot=False)
+    times = {point.graph: point.times["adfs"] for point in plan.over_graphs}
+    assert times["ring"] > times["grid"] > times["hypercube"] > times["complete"]
+
+
+def test_seconds_are_those_of_the_busiest_rank_and_of_waiting():
+    problem, costs = higgs_like(4), adfs.Costs(seconds=1e-6)
+    known = SETTING._replace(costs=costs)
+    found = {ranks: predict(problem, "adfs", known, 1e-6, ranks) for ranks in (1, 2, 4)}
+    assert found[4].seconds == pytest.approx(1e-6 * found[4].idealized_time)
+    assert found[1].seconds == pytest.approx(1e-6 * found[1].work)
+    assert found[4].seconds < found[2].seconds < found[1].seconds + 1e-6 * found[1].idealized_time
+    assert predict(problem, "adfs", SETTING, 1e-6).seconds is None
+
+
+def test_a_plan_without_data_has_seconds_where_steps_are_known():
+    costs = adfs.Costs(seconds=1e-7)
+    [plan] = plan_sizes(10**6, 50, 1e4, ["grid"], [16], costs=costs)
+    assert plan.best.seconds == pytest.approx(1e-7 * plan.best.idealized_time)

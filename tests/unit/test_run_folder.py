@@ -168,11 +168,11 @@ def test_an_identity_holds_all_that_a_run_depends_on(calls, again, tmp_path):
     again(seeds=1)
     (summary,) = (json.loads(p.read_text()) for p in run_files(tmp_path, ".json") if "co" in p.name)
     assert set(summary["identity"]) == {
-        "problem", "algorithm", "rule", "seed", "tau", "clock", "delays", "tol", "clock_limit",
-        "time_limit", "max_iter", "adfs",
+        "problem", "algorithm", "rule", "seed", "tau", "clock", "delays", "costs", "tol",
+        "clock_limit", "time_limit", "max_iter", "adfs",
     }  # fmt: skip
     names = {run_digest({**summary["identity"], name: "other"}) for name in summary["identity"]}
-    assert len(names | {run_digest(summary["identity"])}) == 13
+    assert len(names | {run_digest(summary["identity"])}) == 14
 
 
 def test_another_version_of_adfs_runs_again(calls, again, monkeypatch):
@@ -186,6 +186,7 @@ def test_another_version_of_adfs_runs_again(calls, again, monkeypatch):
     ("change", "word"),
     [({"tau": 6.0}, "tau"), ({"clock": "rendezvous"}, "clock"),
      ({"delays": adfs.Delays(tau=5.0, law="exponential")}, "delays"),
+     ({"costs": adfs.Costs(gradient=0.5)}, "costs"),
      ({"problem": gaussian_problem(seed=1)}, "problem"), ({"problem": gaussian_problem(sigma=0.4)},
      "problem"), ({"problem": gaussian_problem(graph="star:4")}, "problem")],
 )  # fmt: skip

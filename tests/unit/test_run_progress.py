@@ -355,7 +355,9 @@ def test_a_resumed_run_is_shown_with_its_last_evaluation(monkeypatch, tmp_path):
     watching = contextlib.nullcontext(resumed.append)
     monkeypatch.setattr("adfs.solver.run_display", lambda *_, **__: watching)
     again = Checkpoints(tmp_path, every=100, resume=True)
-    adfs.solve(small_problem(), tol=1e-7, max_iter=2_000, checkpoints=again, evaluate_every=200)
+    adfs.solve(
+        small_problem(), "adfs", tol=1e-7, max_iter=2_000, checkpoints=again, evaluate_every=200
+    )
     known = [look for look in first if look.iteration == resumed[0].iteration]
     assert resumed[0].reading.relative_gap == known[-1].reading.relative_gap
     assert resumed[0].predicted > first[0].predicted  # the tol is smaller

@@ -10,6 +10,7 @@ from adfs.errors import ParameterError
 from adfs.kernels import sampling
 from adfs.randomness import stream_key, stream_keys
 from adfs.schedule.sampling_law import Drawer, alias_table
+from support.problems import drawn_exactly
 
 pytestmark = pytest.mark.uncompiled
 MANY = 100_000 if numba.config.DISABLE_JIT else 1_000_000  # draws; uncompiled they take seconds
@@ -46,16 +47,6 @@ def hashing_may_wrap_around():
 
 def uniforms(key, count, start=0):
     return np.array([sampling.uniform(np.uint64(key), t) for t in range(start, start + count)])
-
-
-def implied(table):
-    """Exact probability of each cell under a table: its threshold, and what others send it."""
-    threshold = (table >> sampling.ALIAS_BITS) / sampling.THRESHOLD_ONE
-    alias = table & sampling.ALIAS_MASK
-    own = np.where(alias == np.arange(len(table)), 1.0, threshold)
-    probability = own.copy()
-    np.add.at(probability, alias, 1.0 - own)
-    return probability / len(table)
 
 
 def draws(table, count, key=5, start=0):
@@ -100,7 +91,7 @@ def test_uniforms_are_uniform_in_the_unit_interval():
 def test_an_alias_table_holds_exactly_the_probabilities_of_its_weights(name):
     weights = WEIGHTS[name]
     expected = weights / weights.sum()
-    assert np.abs(implied(alias_table(weights)) - expected).max() <= 2.0**-31
+    assert np.abs(drawn_exactly(alias_table(weights)) - expected).max() <= 2.0**-31
 
 
 @pytest.mark.parametrize("name", WEIGHTS)
@@ -128,7 +119,7 @@ def test_a_cell_of_weight_zero_is_not_drawn_by_the_ends_of_the_unit_interval():
 
 def test_a_positive_weight_keeps_a_chance_however_small():
     table = alias_table(np.array([1e-30, 1.0, 1.0]))
-    assert implied(table)[0] > 0
+    assert drawn_exactly(table)[0] > 0
     assert sampling.alias_draw(table, 0, 3, 0.0) == 0
 
 

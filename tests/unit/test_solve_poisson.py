@@ -122,7 +122,7 @@ def test_other_algorithms_have_only_the_shared_schedule(name, schedule):
 
 @pytest.mark.parametrize("name", ["auto", "msda"])
 def test_an_unknown_schedule_is_refused_with_the_known_ones(name):
-    with pytest.raises(ParameterError, match="'round' is unknown; choose one of shared, poisson"):
+    with pytest.raises(ParameterError, match="'round' is unknown; choose one of auto, shared"):
         adfs.solve(make_problem(), name, schedule="round")
 
 

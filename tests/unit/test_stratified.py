@@ -203,6 +203,33 @@ def test_it_reaches_the_tolerance_and_claims_no_theorem(loss):
     assert "no theorem covers" in result.theorem
 
 
+@pytest.mark.parametrize(
+    ("loss", "algorithm", "schedule"),
+    [("logistic", "auto", "stratified"), ("hinge", "auto", "stratified"),
+     ("hinge", "best", "stratified"), ("logistic", "adfs", "shared"),
+     ("hinge", "ns-adfs", "shared"), ("logistic", "newton", "shared")],
+)  # fmt: skip
+def test_it_is_what_auto_and_best_use_and_a_name_does_not(loss, algorithm, schedule):
+    X, y = adfs.generators.two_gaussians(100, 4, seed=1)
+    problem = adfs.Problem(adfs.partition(X, y, 4), loss, sigma=0.1)
+    result = adfs.solve(problem, algorithm, tol=1e-3, progress=False)
+    assert result.schedule == schedule
+    assert result.proven == (schedule == "shared" and algorithm == "adfs")
+    again = adfs.solve(problem, result.algorithm, tol=1e-3, schedule=schedule, progress=False)
+    assert again.theta.tobytes() == result.theta.tobytes()
+
+
+def test_estimators_and_paths_have_it_unless_a_method_is_named():
+    X, y = adfs.generators.two_gaussians(120, 3, seed=1)
+    found = {
+        name: adfs.LogisticRegression(n_nodes=4, algorithm=name).fit(X, y).result_.schedule
+        for name in ("auto", "adfs")
+    }
+    assert found == {"auto": "stratified", "adfs": "shared"}
+    path = adfs.regularization_path(adfs.Problem(adfs.partition(X, y, 4)), [0.1, 1.0])
+    assert path.model.meta["schedule"] == "stratified"
+
+
 def test_looks_for_a_picture_change_no_bit_nor_does_saving(problem, impatient, tmp_path):
     plain = solve(problem, tol=1e-8)
     assert plain.independent_from is not None

@@ -51,6 +51,16 @@ def test_a_smooth_solution_is_certified_again_at_once(loss):
     assert (again.status, again.iterations) == ("converged", 0)
 
 
+@pytest.mark.parametrize("loss", ["logistic", "huber", "squared_hinge", "squared"])
+@pytest.mark.parametrize("loose", [1e-2, 1e-4])
+def test_a_loose_solution_is_refined_in_fewer_events(loss, loose):
+    problem = make_problem(loss)
+    first = adfs.solve(problem, tol=loose)
+    again = adfs.solve(problem, tol=1e-10, warm_start=first)
+    assert again.status == "converged"
+    assert again.iterations < adfs.solve(problem, tol=1e-10).iterations
+
+
 def test_a_restarted_support_vector_machine_needs_few_events():
     problems = [hinge_problem(seed) for seed in SEEDS]
     first = [adfs.solve(problem, tol=1e-3) for problem in problems]

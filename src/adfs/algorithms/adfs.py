@@ -26,20 +26,17 @@ from adfs.problem.finite_sum import Problem
 from adfs.schedule.events import Events
 from adfs.theory.parameters import Parameters
 
-# Times the rate of visits, at which runs forget old duals (docs/tuning.md).
-USUAL_VISITS = {"shared": 1.2, "poisson": 1.2, "stratified": 1.75}
+# Most times rho, and times the rate of visits, at which runs forget old duals (docs/tuning.md).
+USUAL = {"shared": (2.0, 1.2), "poisson": (2.0, 1.2), "stratified": (3.0, 1.75)}
 THEOREM = (
     "Theorem 1 bounds the mean of the error by C (1 − ρ)^t. A run may be faster: "
     "what is seen is mostly one to two and a half times the proven rate, unless samples that "
     "are visited rarely hold it up."
 )
-
-
 STRATIFIED = (
     "Theorem 1 is about samples drawn independently; no theorem covers stratified draws. ρ is the "
-    "rate that it proves for independent ones with the same parameters."
+    "rate that it proves for independent ones with the same parameters. " + base.WITHOUT_THEOREM
 )
-FASTEST_STRATIFIED = 3.0  # times rho, seen where visits bind (docs/algorithms/stratified.md)
 
 
 @dataclass
@@ -130,12 +127,13 @@ class Adfs(Pairwise[AdfsState]):
 def prepare(problem: Problem, setting: base.MethodSetting) -> base.Method:
     chosen = parameters_of("adfs", Parameters, problem, setting)
     algorithm = Adfs(problem, chosen, setting.schedule)
-    seen = min(2.0 * chosen.rho, USUAL_VISITS[setting.schedule] * chosen.visit_rate)
+    most, visits = USUAL[setting.schedule]
+    seen = min(most * chosen.rho, visits * chosen.visit_rate)
     usual = base.share_of_theory(1.0, seen)
     if setting.schedule == "stratified":
         return pairwise_method(
             algorithm, setting, chosen.rho, sharp=True, theorem=STRATIFIED,
-            fastest=FASTEST_STRATIFIED, typical=usual,
+            fastest=most, typical=usual,
         )  # fmt: skip
     return pairwise_method(
         algorithm, setting, chosen.rho, sharp=True, proven=True, theorem=THEOREM, typical=usual

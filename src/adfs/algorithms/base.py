@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adfs import checks
+from adfs.costs import PAPER, Costs
 from adfs.errors import ParameterError
 from adfs.kernels.memory import aligned_zeros
 from adfs.losses import names
@@ -65,6 +66,15 @@ def arrays_of(algorithm: Any, state: Any) -> Arrays:
     return found
 
 
+def executed(algorithm: Any, state: Any, events: Events) -> Events:
+    """The block just taken with the kinds of rounds that it came to be, for clocks and counts.
+
+    They are those of the source, unless the algorithm chooses them on its way and says so.
+    """
+    found: Events = algorithm.executed(state, events) if hasattr(algorithm, "executed") else events
+    return found
+
+
 def copy_into(views: Named, stored: Named) -> None:
     for name, view in views.items():
         view[...] = stored[name]
@@ -102,7 +112,9 @@ class Algorithm(Protocol[S]):
     alone. A move consumes a block of the schedule; cutting the schedule elsewhere never changes a
     bit. An algorithm with a second model, which may have the smaller certificate, has a
     method ``second_output`` beside ``output``; one that is for very many nodes has ``all_duals``
-    beside ``duals``.
+    beside ``duals``. One that chooses the kinds of its rounds on its way has a method
+    ``executed(state, events)``: the block of its last ``step`` with these kinds; its source draws
+    the kinds that are expected.
     """
 
     def init(self, theta: Vector | None = None) -> S:
@@ -167,7 +179,10 @@ class Timekeeper(Protocol):
 
 
 class MethodSetting(NamedTuple):
-    """Settings of a method: the rule for its parameters, the time model, seed and schedule."""
+    """Settings of a method: the rule for its parameters, the time model, seed and schedule.
+
+    ``costs`` are what elementary steps take: a method asks ``costs.of(problem)``.
+    """
 
     rule: Any = "tuned"  # a rule's name, or the parameters themselves
     tau: float = 5.0
@@ -175,6 +190,14 @@ class MethodSetting(NamedTuple):
     delays: Delays = Delays(tau=5.0)
     seed: int = 0
     schedule: str = "shared"  # "poisson": the continuized form; "stratified": samples in epochs
+    costs: Costs = PAPER
+
+    def for_method(self, name: str) -> "MethodSetting":
+        """The schedule ``auto`` is ``stratified`` where the method has it, else ``shared``."""
+        if self.schedule != "auto":
+            return self
+        has_it = name in _WITH_SCHEDULE["stratified"]
+        return self._replace(schedule="stratified" if has_it else "shared")
 
 
 @dataclass(frozen=True)
@@ -257,6 +280,10 @@ def numbers_per_event(row: float, n_features: int, p_comm: float) -> float:
 
 Factory = Callable[[Problem, MethodSetting], Method]
 REGISTRY: dict[str, Factory] = {}
+CHOSEN = ("auto", "best")  # in the place of a name: adfs or ns-adfs, or what the plan recommends
+WITHOUT_THEOREM = (
+    "The certified gap does not depend on how samples are drawn; schedule shared has the theorem."
+)
 SCHEDULES = ("shared", "poisson", "stratified")
 _WITH_SCHEDULE: dict[str, set[str]] = {"poisson": set(), "stratified": set()}  # of algorithms
 ONE_MACHINE: set[str] = set()  # algorithms for one machine, without a network
@@ -277,6 +304,7 @@ def register(
     def add(factory: Factory) -> Factory:
         @functools.wraps(factory)
         def checked(problem: Problem, setting: MethodSetting) -> Method:
+            setting = setting.for_method(name)
             require_schedule(name, setting.schedule)
             require_engine(name, problem.network.size)
             require_scaled(problem)
@@ -298,8 +326,8 @@ def register(
 
 
 def require_schedule(name: str, schedule: str) -> None:
-    checks.choice("schedule", schedule, SCHEDULES)
-    if schedule != "shared" and name not in _WITH_SCHEDULE[schedule]:
+    checks.choice("schedule", schedule, ("auto", *SCHEDULES))
+    if schedule not in ("auto", "shared") and name not in _WITH_SCHEDULE[schedule]:
         raise ParameterError(
             f"Algorithm {name!r} has no schedule {schedule!r}; choose schedule shared, or one of "
             f"the algorithms {', '.join(sorted(_WITH_SCHEDULE[schedule]))}."
@@ -317,7 +345,7 @@ def require_engine(name: str, n_ranks: int) -> None:
 def get_algorithm(name: str) -> Factory:
     if name not in REGISTRY:
         raise ParameterError(
-            f"algorithm={name!r} is not known; choose auto, best or one of "
+            f"algorithm={name!r} is not known; choose {', '.join(CHOSEN)} or one of "
             f"{', '.join(sorted(REGISTRY))}."
         )
     return REGISTRY[name]

@@ -3,12 +3,16 @@
 Mean form: with ``mbar = N / n`` node i holds ``F_i = (1/m_i) sum_j B_ij + lam_i/2 |.|^2``, where
 ``B_ij = (m_i / mbar) f_ij`` and ``lam_i = sigma_i / mbar``. ``W = I - Lap / lambda_max``,
 ``Wt = (I + W) / 2``, rows of ``z`` are the nodes' iterates, and ``phi_ij`` is a table of gradients
-of mean ``phibar``. In round t every node draws j uniformly and takes one proximal step:
+of mean ``phibar``. In round t every node draws j with probability ``p_ij``, boosts it by
+``b_ij = 1 / (m_i p_ij)``, which keeps the estimate unbiased, and takes one proximal step:
 
-    z_{t+1} + alpha (grad B_ij + lam)(z_{t+1}) = psi_t,
-    psi_0 = W z_0 + alpha (phi_ij - phibar_0),
-    psi_t = Wt (2 z_t - z_{t-1}) + alpha ((1 - 1/m) delta_{t-1} + phi_ij + lam z_t),
-    delta_t = grad B_ij(z_{t+1}) - phi_ij,    phi_ij <- grad B_ij(z_{t+1}).
+    z_{t+1} + alpha (b_ij grad B_ij + lam)(z_{t+1}) = psi_t,
+    psi_0 = W z_0 + alpha (b_ij phi_ij - phibar_0),
+    psi_t = Wt (2 z_t - z_{t-1}) + alpha ((1 - p_{t-1}) delta_{t-1} + b_ij phi_ij + lam z_t),
+    delta_t = b_ij (grad B_ij(z_{t+1}) - phi_ij),    phi_ij <- grad B_ij(z_{t+1}),
+
+with ``p_{t-1}`` the probability of the last round's sample. The published rules draw uniformly;
+``tuned`` has ``p_ij = (1 - beta) / m_i + beta L_ij / sum_j L_ij``.
 
 Gradients are multiples of rows, so the table is a scalar per sample. `adfs.kernels.dsba` runs the
 same recursion in its summed form. At n = 1 this is Point-SAGA, with its table of scalars.
@@ -27,21 +31,24 @@ from adfs.algorithms.point_saga import TableAlgorithm
 from adfs.kernels import dsba as kernel
 from adfs.kernels import point_saga
 from adfs.kernels.memory import aligned_zeros
+from adfs.kernels.sampling import build_aliases
 from adfs.problem.finite_sum import Problem
 from adfs.randomness import stream_keys
 from adfs.schedule.events import Events
 from adfs.schedule.rounds import Cost
 from adfs.theory.description import Description, Fact, SelfDescribing
 
+RAREST = 1e-9  # of a uniform draw: least probability of a sample; alias tables have 32 bits
 BLOCK_WORK = 1 << 24  # multiplications in a compiled call, about 20 ms
 
 
 @dataclass(frozen=True)
 class DsbaParameters(SelfDescribing):
-    """The step of DSBA and the rate it is proven to have, all in mean form."""
+    """The step of DSBA, its draws, and the rate it is proven to have, all in mean form."""
 
     rule: str
-    smoothness: float  # L, the largest (m_i / mbar) L_ij
+    largest: float  # the largest smoothness (m_i / mbar) L_ij
+    mean: float  # Lbar, the largest mean of them over a node's samples: max_i sum_j L_ij / mbar
     ridge: float  # least lam_i = sigma_i / mbar
     largest_ridge: float
     n_samples: int  # of the largest shard
@@ -50,25 +57,36 @@ class DsbaParameters(SelfDescribing):
 
     @classmethod
     def of(cls, problem: Problem, rule: str) -> "DsbaParameters":
-        mean = mean_size(problem)
-        ridge, share = problem.sigma / mean, problem.sizes / mean
+        size = mean_size(problem)
+        ridge, share = problem.sigma / size, problem.sizes / size
         conditioning = problem.conditioning
         own = [share[i] * conditioning.smoothness(i).max() for i in problem.nodes.tolist()]
         largest = max(problem.network.gather(float(max(own))))
         return cls(
-            rule, float(largest), float(ridge.min()), float(ridge.max()),
-            int(problem.sizes.max()), problem.topology.spectrum.gamma, problem.n_nodes,
+            rule, float(largest), float(conditioning.total_smoothness.max() / size),
+            float(ridge.min()), float(ridge.max()), int(problem.sizes.max()),
+            problem.topology.spectrum.gamma, problem.n_nodes,
         )  # fmt: skip
 
     @property
+    def by_importance(self) -> bool:
+        """The published rules draw uniformly."""
+        return self.rule == "tuned"
+
+    @property
+    def smoothness(self) -> float:
+        """``L`` of the step and of the table's rate: the mean one, or the largest."""
+        return self.mean if self.by_importance else self.largest
+
+    @property
     def alpha(self) -> float:
-        if self.rule == "tuned":
-            return 2.0 / (self.smoothness + 4.0 * self.n_samples * self.ridge)
-        return 1.0 / ((24.0 if self.rule == "theory" else 4.0) * self.smoothness)
+        if self.by_importance:
+            return 2.0 / (self.mean + 4.0 * self.n_samples * self.ridge)
+        return 1.0 / ((24.0 if self.rule == "theory" else 4.0) * self.largest)
 
     def rates(self, kept: float) -> tuple[float, float, float]:
         """Of iterate, network and table; the least is rho. ``kept`` is the h of the proof."""
-        alpha, rough = self.alpha, self.smoothness + 2.0 * self.largest_ridge
+        alpha, rough = self.alpha, self.boosted(kept) + 2.0 * self.largest_ridge
         s = 2.0 * alpha * self.ridge * (1.0 - (1.0 - kept) * self.largest_ridge / rough)
         table = (1.0 - alpha * self.smoothness / (2.0 * kept)) / self.n_samples
         if self.n_nodes == 1:
@@ -76,15 +94,35 @@ class DsbaParameters(SelfDescribing):
         b = alpha * rough / (2.0 * (1.0 - kept)) if kept < 1.0 else math.inf
         return s / (1.0 + s), self.gamma / (2.0 * (1.0 + b)), table
 
+    def boosted(self, kept: float) -> float:
+        """``L~``, a bound on ``L_ij / (m_i p_ij)``: the smoothness of a sample over its draws."""
+        beta = self.share_by_smoothness(kept)
+        return self.largest / (1.0 - beta + (beta * self.largest / self.mean if beta else 0.0))
+
+    def share_by_smoothness(self, kept: float) -> float:
+        """``beta = alpha Lbar / (2 h)``: with it the table's rate is largest."""
+        return min(self.alpha * self.mean / (2.0 * kept), 1.0) if self.by_importance else 0.0
+
     @property
     def kept(self) -> float:
-        """h: as much as the network's rate, which falls with h, allows; the others rise."""
-        low, high = 0.5 * self.alpha * self.smoothness, 1.0
+        """h: as much as the network's rate, which falls with h, allows; the others rise.
+
+        No less than leaves the table half of its rate.
+        """
+        if self.n_nodes == 1:
+            return 1.0
+        least = 0.5 * self.alpha * self.smoothness
+        low, high = 2.0 * least / (1.0 + least), 1.0
         for _ in range(60):
             middle = 0.5 * (low + high)
             iterate, network, table = self.rates(middle)
             low, high = (middle, high) if network > min(iterate, table) else (low, middle)
         return low
+
+    @property
+    def beta(self) -> float:
+        """Share of the draws that goes by smoothness; the others are uniform."""
+        return min(self.share_by_smoothness(self.kept), 1.0 - RAREST)
 
     @property
     def rho(self) -> float:
@@ -94,17 +132,20 @@ class DsbaParameters(SelfDescribing):
     def description(self) -> Description:
         step = {"theory": "1 / (24 L), the DSBA paper's theorem",
                 "paper": "1 / (4 L), fine-tuned in the ADFS paper",
-                "tuned": "2 / (L + 4 m lam), within what is proven here"}[self.rule]  # fmt: skip
+                "tuned": "2 / (Lbar + 4 m lam), within what is proven here"}[self.rule]  # fmt: skip
         iterate, network, table = self.rates(self.kept)
+        letter = "Lbar" if self.by_importance else "L"
         facts = [
-            Fact("L", self.smoothness, "largest (m_i / mbar) L_ij"),
+            Fact("L", self.largest, "largest (m_i / mbar) L_ij"),
+            Fact("Lbar", self.mean, "largest mean of them at a node"),
             Fact("lam", self.ridge, "least sigma_i / mbar"),
             Fact("m", self.n_samples, "largest shard"),
             Fact("gamma", self.gamma, "eigengap of the graph"),
             Fact("alpha", self.alpha, step),
+            Fact("beta", self.beta, "share of draws by L_ij; the others are uniform"),
             Fact("iterate", iterate, "about 2 alpha lam"),
             Fact("network", network, "gamma / (2 (1 + b))"),
-            Fact("table", table, f"(1 - alpha L / (2 h)) / m, h = {self.kept:.3g}"),
+            Fact("table", table, f"(1 - alpha {letter} / (2 h)) / m, h = {self.kept:.3g}"),
             Fact("rho", self.rho, "the least of the three"),
         ]
         title = f"DSBA parameters ({self.rule}) on {self.n_nodes} nodes, in mean form"
@@ -116,6 +157,19 @@ def mean_size(problem: Problem) -> float:
     return problem.n_samples / problem.n_nodes
 
 
+def relative_draws(problem: Problem, beta: float) -> Vector:
+    """``m_i p_ij`` of the samples here: 1 if drawn uniformly, in part ``L_ij`` over its mean."""
+    relative = np.ones(problem.n_rows)
+    for node in problem.nodes.tolist():
+        total = problem.conditioning.total_smoothness[node]
+        if beta > 0.0 and total > 0.0:
+            smoothness = problem.conditioning.smoothness(node)
+            relative[problem.node_rows(node)] = (
+                1.0 - beta + beta * (smoothness / total * len(smoothness))
+            )
+    return relative
+
+
 class Dsba(TableAlgorithm[kernel.DsbaState]):
     """DSBA on a network: per round a proximal step and an exchange with all neighbours."""
 
@@ -124,6 +178,8 @@ class Dsba(TableAlgorithm[kernel.DsbaState]):
         price = base.Counts.of_vectors(d, n_prox=problem.n_nodes, n_comm=n_messages)
         super().__init__(problem, parameters, [price])
         largest = problem.topology.spectrum.lambda_max
+        tables = np.zeros(problem.n_rows, np.int64)
+        build_aliases(relative_draws(problem, parameters.beta), problem.offsets, tables)
         self.constants = kernel.DsbaConstants(
             loss=problem.loss.code,
             alpha=parameters.alpha,
@@ -133,6 +189,7 @@ class Dsba(TableAlgorithm[kernel.DsbaState]):
             links=problem.network.links,
             offsets=problem.offsets,
             keys=stream_keys(seed, "dsba", problem.nodes),
+            tables=tables,
         )
 
     def init(self, theta: Vector | None = None) -> kernel.DsbaState:
@@ -141,6 +198,7 @@ class Dsba(TableAlgorithm[kernel.DsbaState]):
         n, d = len(problem.nodes), problem.n_features
         start = np.zeros(d) if theta is None else problem.vector(theta)
         lines, pairs = base.sample_lines(problem, point_saga), aligned_zeros(n, 2 * d)
+        lines[:, point_saga.BOOST] = 1.0 / relative_draws(problem, self.parameters.beta)
         for own, node in enumerate(problem.nodes.tolist()):
             rows, total = problem.node_rows(node), np.zeros(d)
             point_saga.fill_table(

@@ -14,6 +14,7 @@ leaves of the error, and measured costs: docs/algorithms/msda.md, Dual gradients
 """
 
 import itertools
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,13 +38,25 @@ ROWS_AT_ONCE = 5_000_000  # rows of dual gradients between two checks of limits:
 FORCING = 1e-2  # what conjugate gradients may leave of a residual
 
 
+def keeps_matrices(n_nodes: int, n_features: int) -> bool:
+    """Whether every node keeps a Hessian."""
+    return n_features <= LARGEST_MATRIX and n_nodes * n_features**2 <= LARGEST_MEMORY
+
+
+def dual_cost(costs: Any, n_nodes: int, n_features: int) -> Any:
+    """What one sample costs in a dual gradient: one pass by the paper's costs."""
+    if keeps_matrices(n_nodes, n_features):
+        return costs.dual_gradient
+    return costs.iterative_dual_gradient
+
+
 class DualGradients:
     """Dual gradients of a problem's nodes; the caller keeps, and may copy, what they remember."""
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         d = problem.n_features
-        self.with_matrices = d <= LARGEST_MATRIX and problem.n_nodes * d * d <= LARGEST_MEMORY
+        self.with_matrices = keeps_matrices(problem.n_nodes, d)
         self.samples = dual_gradient.NodeSamples(
             *problem.samples, problem.offsets, problem.own_sigma
         )  # fmt: skip

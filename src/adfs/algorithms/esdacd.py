@@ -13,8 +13,9 @@ Rows ``x, v, y`` of nodes sum to zero. The step of the sampled edge (k, l) is
 That is the communication of ADFS with ``grad f_k^*(y_k)`` for ``y_k / sigma_k``; rows that are not
 touched only mix, so the lazy form and the kernels are those of ADFS.
 
-Before an exchange each end computes its dual gradient, which takes ``m``; then they exchange it. A
-single node has no edge: its events are local, and its dual gradient at 0 is the answer.
+Before an exchange each end computes its dual gradient, which takes ``m`` by the paper's costs;
+then they exchange it. A single node has no edge: its events are local, and its dual gradient at 0
+is the answer.
 The output is ``grad f_i^*(y_i)`` at every node, on a copy of what the nodes remember: n dual
 gradients that a reading needs and a run does not. Before the first event it is the model started
 from. Derivation, proof and rules: docs/algorithms/esdacd.md.
@@ -28,7 +29,8 @@ from numpy.typing import NDArray
 
 from adfs.algorithms import base
 from adfs.algorithms.base import Matrix, Vector
-from adfs.algorithms.dual_gradient import ROWS_AT_ONCE, DualGradients
+from adfs.algorithms.dual_gradient import ROWS_AT_ONCE, DualGradients, dual_cost
+from adfs.costs import Costs
 from adfs.graphs.topology import Topology
 from adfs.kernels import edge, event_loop
 from adfs.kernels.dual_gradient import Memory
@@ -57,18 +59,21 @@ class PairParameters(SelfDescribing):
     sigma_A: float
     roots: Vector  # sqrt(M_kl R_kl), one per edge
     p_edge: Vector
-    work: NDArray[np.int64]  # samples that a node's dual gradient uses
+    counts: NDArray[np.int64]  # samples that a node's dual gradient uses
+    work: Vector  # what it costs, in proximal steps
 
     @classmethod
-    def choose(cls, problem: Problem, rule: str) -> "PairParameters":
+    def choose(cls, problem: Problem, rule: str, costs: Costs) -> "PairParameters":
         """``theory``: even probabilities; ``tuned``: those of the largest rate."""
         smooth = problem.sigma + problem.conditioning.batch_smoothness()
         roots = edge_roots(problem.topology, problem.sigma)
+        each = dual_cost(costs.of(problem), problem.n_nodes, problem.n_features)
         weights = roots if rule == "tuned" else np.ones(len(roots))
         return cls(
             rule, problem.topology, float(np.max(smooth / problem.sigma)),
             sigma_a(problem.topology, smooth), roots, weights / max(1e-300, weights.sum()),
             problem.conditioning.live_counts,
+            problem.conditioning.live_counts * each,
         )  # fmt: skip
 
     @property
@@ -81,7 +86,7 @@ class PairParameters(SelfDescribing):
         return np.full(self.topology.n_nodes, float(self.topology.n_edges == 0))
 
     def importance_of(self, node: int) -> Vector:
-        return np.ones(int(self.work[node]))
+        return np.ones(int(self.counts[node]))
 
     @property
     def rho(self) -> float:
@@ -225,12 +230,12 @@ class Esdacd(base.Algorithm[EsdacdState]):
 
 @base.register("esdacd", smooth=True, rules=("theory", "tuned"))
 def prepare(problem: Problem, setting: base.MethodSetting) -> base.Method:
-    chosen = PairParameters.choose(problem, setting.rule)
+    chosen = PairParameters.choose(problem, setting.rule, setting.costs)
     source = Drawer(chosen, setting.seed, with_samples=False)
     clock = chosen.make_clock(setting.delays, setting.clock)
     return base.Method(
         Esdacd(problem, chosen), source, clock, chosen.rho, chosen,
-        block=math.ceil(ROWS_AT_ONCE / (2 * int(chosen.work.max()))), shortest=problem.n_nodes,
-        work=2.0 * float(chosen.work.mean()), proven=True,
+        block=math.ceil(ROWS_AT_ONCE / (2 * int(chosen.counts.max()))), shortest=problem.n_nodes,
+        work=2.0 * float(chosen.counts.mean()), proven=True,
         typical=base.share_of_theory(SEEN, chosen.rho),
     )  # fmt: skip

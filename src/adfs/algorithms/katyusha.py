@@ -28,6 +28,7 @@ L-Katyusha's snapshot. All with their proofs: docs/algorithms/katyusha.md.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Callable, Sequence
@@ -45,13 +46,14 @@ from adfs.problem.conditioning import GRAM_LIMIT
 from adfs.problem.finite_sum import Problem
 from adfs.randomness import generator, stream_keys
 from adfs.schedule.events import Events
-from adfs.schedule.rounds import CoinRounds, Cost, Rounds
+from adfs.schedule.rounds import CoinRounds, Cost, Rounds, mean_time
 from adfs.schedule.sampling_law import alias_table
 from adfs.theory.description import Description, Fact, SelfDescribing
 from adfs.threads import one_blas_thread
 
 Surplus = Callable[[Vector, Vector], Vector]  # Q of rho and the rounds between snapshots
 GRID = 80  # values tried of the batch and of the rounds between snapshots
+KNOTS = 10  # batches whose rounds are timed under a random law
 BISECTIONS = 100
 SEEN = 0.5  # of theory's iterations: what runs take (0.32 to 0.74, benchmarks/plan.py)
 FASTEST = 0.999  # no rho beyond: 1 / (1 - rho) must stay a number
@@ -69,9 +71,7 @@ class MeanForm:
         self.lam = problem.total_sigma / self.n_samples
         self.smoothness = whole_smoothness(problem) / self.n_samples  # L_f
         self.most = max(1, self.n_samples // self.total_batch(1))  # the largest b with B <= N
-        nominal = setting.delays.nominal(problem.topology.n_edges, problem.n_nodes)
-        tau, self._speed = np.split(nominal, [problem.topology.n_edges])
-        self._reduction_time = self.diameter * float(np.max(tau, initial=0.0))
+        self._costs = setting.costs.of(problem)
 
     def variance(self, batch: Any) -> Any:
         """``V = max_i S_i / (N b)``, for one batch or an array of them."""
@@ -87,15 +87,45 @@ class MeanForm:
 
     def costs(self, batch: int, snapshot_moves: bool) -> list[Cost]:
         """An inner round, and a snapshot with or without an inner round after it."""
-        inner = np.where(self.counts > 0, float(batch), 0.0)
-        both = self.counts + inner * snapshot_moves
+        inner = np.where(self.counts > 0, float(batch), 0.0) * self._costs.sampled_gradient
+        both = self.counts * self._costs.gradient + inner * snapshot_moves
         return [Cost(inner, self.diameter), Cost(both, self.diameter * (1 + snapshot_moves))]
+
+    def prices(self, batch: int, snapshot_moves: bool) -> list[base.Counts]:
+        """Gradients and messages of these rounds; an all-reduce takes 2 (n - 1) messages."""
+        n_comm, d = 2 * (self.problem.n_nodes - 1), self.problem.n_features
+        inner, both = self.total_batch(batch), self.n_samples
+        if snapshot_moves:
+            both += inner
+        return [
+            base.Counts.of_vectors(d, 0, inner, n_comm),
+            base.Counts.of_vectors(d, 0, both, n_comm * (1 + snapshot_moves)),
+        ]
 
     def time_per_efold(self, batch: Any, every: Any, rho: Any) -> Any:
         """Idealized time of a factor e, at ``rho`` per round and a snapshot ``every`` so many."""
-        inner = float(np.max(self._speed)) * batch + self._reduction_time
-        snapshot = float(np.max(self._speed * self.counts)) + self._reduction_time
-        return (snapshot + every * inner) / (-every * np.log1p(-rho))
+        inner = np.interp(batch, *self._inner_times)
+        return (self._snapshot_time + every * inner) / (-every * np.log1p(-rho))
+
+    def _mean_time(self, cost: Cost) -> float:
+        topology = self.problem.topology
+        return mean_time(cost, topology.edges, topology.n_nodes, self.setting.delays)
+
+    @functools.cached_property
+    def _inner_times(self) -> tuple[Vector, Vector]:
+        """Some batches and the times of their rounds, which are linear in between.
+
+        Exactly so where delays are constant; else the slowest of all nodes and messages takes
+        longer than the mean one, the more so in short rounds.
+        """
+        count = 2 if self.setting.delays.law == "constant" else KNOTS
+        batches = np.unique(np.geomspace(1.0, self.most, count).round())
+        times = [self._mean_time(self.costs(int(batch), False)[0]) for batch in batches]
+        return batches, np.array(times)
+
+    @functools.cached_property
+    def _snapshot_time(self) -> float:
+        return self._mean_time(self.costs(1, False)[1])
 
     def loop_theory(self) -> KatyushaParameters:
         """Allen-Zhu's constants at the paper's batch ``b = 1 + Delta tau``.
@@ -337,21 +367,16 @@ def make_batches(problem: Problem, batch: int, seed: int, stream: str) -> katyus
 
 
 class MiniBatch(base.RoundAlgorithm[katyusha.Vectors]):
-    """Katyusha or L-Katyusha by its loop ``run``; costs as the clock has them.
+    """Katyusha or L-Katyusha by its loop ``run``.
 
     The state is the vectors that all nodes hold. The output is ``y``: a round bounds ``P(y+) - P*``
     by what the theorem lets fall.
     """
 
     def __init__(
-        self, problem: Problem, plan: KatyushaParameters, seed: int, costs: Sequence[Cost],
-        run: Callable[..., None],
+        self, problem: Problem, plan: KatyushaParameters, seed: int,
+        prices: Sequence[base.Counts], run: Callable[..., None],
     ) -> None:  # fmt: skip
-        prices = []
-        for cost in costs:  # each all-reduce takes ``diameter`` rounds and 2 (n - 1) messages
-            n_sums = cost.rounds // max(1, problem.topology.diameter)
-            n_grad, n_comm = int(cost.work.sum()), 2 * (problem.n_nodes - 1) * n_sums
-            prices.append(base.Counts.of_vectors(problem.n_features, 0, n_grad, n_comm))
         super().__init__(problem, plan, prices)
         self.batches, self._run = make_batches(problem, plan.batch, seed, plan.name), run
         shrink = 1.0 / (1.0 + plan.alpha * plan.lam)
@@ -387,11 +412,12 @@ def _method(
     run: Callable[..., None], snapshot_moves: bool = False,
 ) -> base.Method:  # fmt: skip
     """The method with these parameters; evaluations cost a pass, so one comes after each pass."""
-    costs = mean.costs(plan.batch, snapshot_moves)
+    kinds = plan.batch, snapshot_moves
     gradients = plan.total_batch + mean.n_samples / plan.every
     return base.method_in_rounds(
-        MiniBatch(mean.problem, plan, mean.setting.seed, costs, run), mean.setting, costs,
-        source, rho, block=max(1, round(BLOCK_GRADIENTS / gradients)),
+        MiniBatch(mean.problem, plan, mean.setting.seed, mean.prices(*kinds), run),
+        mean.setting, mean.costs(*kinds), source, rho,
+        block=max(1, round(BLOCK_GRADIENTS / gradients)),
         shortest=max(1, round(mean.n_samples / gradients)), work=gradients, proven=True,
         typical=base.share_of_theory(SEEN, rho),
     )  # fmt: skip

@@ -135,7 +135,7 @@ def prepare(problem: Problem, setting: base.MethodSetting) -> base.Method:
     rounds, d = problem.topology.diameter, problem.n_features
     chosen = LbfgsParameters(MEMORY, smoothness, problem.total_sigma, rounds)
     algorithm = Lbfgs(problem, chosen, d + 1)
-    cost = Cost(problem.sizes.astype(np.float64), rounds)
+    cost = Cost(problem.sizes * setting.costs.of(problem).gradient, rounds)
     return base.method_in_rounds(
         algorithm, setting, [cost], block=BLOCK, shortest=1, work=problem.n_samples,
         typical=functools.partial(usual_evaluations, smoothness / problem.total_sigma, d),

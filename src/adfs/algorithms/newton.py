@@ -7,24 +7,26 @@ the point if F fell enough there (`descent.sufficient`). The next trial is
     theta - (H + damping I)^-1 gradient,   H = sum_ij w l'' x x^T + sum_i sigma_i I,
 
 with damping 0 as long as steps succeed. One that fails is tried again with more damping (Levenberg,
-1944), which costs as much as any other. The factorisation of the d x d matrix is not charged: it
-does not grow with the samples. Why damped and not shorter steps: docs/algorithms/newton.md.
+1944), which costs as much as any other. The paper's costs (`adfs.Costs`) leave out the
+factorisation of the d x d matrix: it does not grow with the samples. Why damped and not shorter
+steps: docs/algorithms/newton.md.
 """
 
+import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
 from adfs.algorithms import base
 from adfs.algorithms.base import Matrix, Vector
 from adfs.algorithms.descent import Descent, DescentState, matrix_rounds
+from adfs.algorithms.nested_samples import sample_sizes
+from adfs.costs import NodeCosts
 from adfs.errors import ParameterError
-from adfs.kernels.rows import CsrRows
 from adfs.problem.finite_sum import Problem
 from adfs.problem.optimum import add_outer_products, curvatures
 from adfs.schedule.rounds import Cost
@@ -35,43 +37,6 @@ MOST_FEATURES = 2000
 BLOCK = 4  # evaluations between two checks of limits and signals
 MORE, LESS = 8.0, 4.0  # damping after a step that failed, and after one that did not
 EPSILON = float(np.finfo(np.float64).eps)
-
-# A sample's part of the Hessian in units of one proximal step, h = (a + b k + c k (k + 1) / 2) /
-# (1 + e k) for rows of k features: (a, b, c, e) as fitted by `python benchmarks/hessian_cost.py`
-# (AMD EPYC, one thread, d = 4 to 1000). The fit is off by up to 17 % (dense) and 15 % (sparse) from
-# what it was fitted to, and a second run by up to 9 % from the first. At d = 28 a prox took 115 ns,
-# h = 0.59: the mean over a run, warm starts take it from 0.43 to 1.05. Not measured in the run:
-# idealized time has to repeat.
-DENSE = (0.0608, 0.0181, 0.000443, 0.0099)
-SPARSE = (0.142, 0.0, 0.0144, 0.0219)
-
-
-def mean_sizes(problem: Problem, node: int) -> tuple[float, float]:
-    """A node's mean number of features in a row, and of pairs of them (each with itself too)."""
-    rows = problem.node_rows(node)
-    if isinstance(problem.rows, CsrRows):
-        sizes = np.diff(problem.rows.indptr[rows.start : rows.stop + 1]).astype(np.float64)
-    else:
-        sizes = np.array([float(problem.n_features)])
-    return float(sizes.mean()), float((sizes * (sizes + 1.0) / 2.0).mean())
-
-
-def cost_ratio(constants: Sequence[float], size: Any, pairs: Any) -> Any:
-    """``h`` for rows of ``size`` features that make ``pairs`` pairs: numbers or arrays."""
-    a, b, c, e = constants
-    return (a + b * size + c * pairs) / (1.0 + e * size)
-
-
-def dense_hessian_cost(n_features: int) -> float:
-    """``h`` of dense rows."""
-    return float(cost_ratio(DENSE, n_features, n_features * (n_features + 1) / 2.0))
-
-
-def hessian_cost(problem: Problem) -> NDArray[np.float64]:
-    """``h`` of each node's rows, (n,): a sample's part of the Hessian in proximal steps."""
-    constants = SPARSE if isinstance(problem.rows, CsrRows) else DENSE
-    own = [cost_ratio(constants, *mean_sizes(problem, node)) for node in problem.nodes.tolist()]
-    return problem.network.facts(np.array(own))
 
 
 @dataclass(frozen=True)
@@ -84,6 +49,7 @@ class NewtonParameters(SelfDescribing):
     hessian_cost: Vector
     rounds: int
     numbers: int
+    shares: tuple[float, ...] = (1.0,)  # of the rows, in the samples that it begins with
 
     def description(self) -> Description:
         least, most = float(self.hessian_cost.min()), float(self.hessian_cost.max())
@@ -95,6 +61,10 @@ class NewtonParameters(SelfDescribing):
             Fact("numbers", self.numbers, "summed: d (d + 1) / 2 + d + 1"),
             Fact("rho", self.rho, "heuristic: only sets the default iteration limit"),
         ]
+        if len(self.shares) > 1:
+            of_rows = "of the rows in the first of the growing samples"
+            facts.append(Fact("share", self.shares[0], of_rows))
+            facts.append(Fact("samples", len(self.shares), "the last of them all rows"))
         return Description("Newton's method over an all-reduce", facts)
 
 
@@ -107,11 +77,14 @@ class NewtonState(DescentState):
     trusted: bool = False  # the last step was tried undamped, and taken
 
 
-class Newton(Descent[NewtonState]):
+N = TypeVar("N", bound=NewtonState)
+
+
+class Newton(Descent[N]):
     """Newton's method on the sum of all nodes, one evaluation per event."""
 
-    new_state = NewtonState
-    numbers = ("objective", "slope", "damping", "trusted")
+    new_state: type[Any] = NewtonState
+    numbers: ClassVar[tuple[str, ...]] = ("objective", "slope", "damping", "trusted")
 
     def __init__(self, problem: Problem, parameters: NewtonParameters) -> None:
         super().__init__(problem, parameters, parameters.numbers)
@@ -120,33 +93,52 @@ class Newton(Descent[NewtonState]):
         # Loads the compiled kernels, which belongs to set-up.
         add_outer_products(problem, curvatures(problem, zero, nothing), nothing, zero[:, None])
 
-    def _evaluate(self, state: NewtonState) -> None:
+    def _evaluate(self, state: N) -> None:
         objective, gradient = self.problem.objective_and_gradient(state.trial)
-        sigma = self.problem.total_sigma
         if self._is_good(state, 1.0, objective, float(state.direction @ gradient)):
             state.trusted = bool(np.isfinite(state.objective)) and state.damping == 0.0
-            state.damping = state.damping / LESS if state.damping / LESS >= sigma else 0.0
-            state.theta, state.objective, state.gradient = state.trial, objective, gradient
+            self._take(state, objective, gradient)
             state.hessian = self._hessian(state.theta)
         else:
-            state.trusted = False
-            state.damping = max(MORE * state.damping, sigma)
+            self._refuse(state)
+        self._aim(state)
+
+    def _take(self, state: N, objective: float, gradient: Vector) -> None:
+        """Take the trial point, and trust the next step more."""
+        less = state.damping / LESS
+        state.damping = less if less >= self.problem.total_sigma else 0.0
+        state.theta, state.objective, state.gradient = state.trial, objective, gradient
+
+    def _refuse(self, state: N) -> None:
+        """Stay, and damp the next step more."""
+        state.trusted = False
+        state.damping = max(MORE * state.damping, self.problem.total_sigma)
+
+    def _aim(self, state: N) -> None:
+        """The next step."""
         damped = state.hessian + state.damping * np.eye(len(state.hessian))
         state.direction = -cho_solve(cho_factor(damped, lower=True), state.gradient)
         state.slope = float(state.direction @ state.gradient)
         state.trial = state.theta + state.direction
 
-    def _node_hessian(self, theta: Vector, node: int) -> Vector:
-        """What lies at and below the diagonal, in one row."""
+    def _add_hessian(self, theta: Vector, node: int, total: Matrix) -> None:
+        """Add that of a node's losses, at and below the diagonal."""
         rows = self.problem.node_rows(node)
-        part = np.zeros((self.problem.n_features, self.problem.n_features))
-        add_outer_products(self.problem, curvatures(self.problem, theta, rows), rows, part)
-        return part[self._lower]
+        add_outer_products(self.problem, curvatures(self.problem, theta, rows), rows, total)
 
     def _hessian(self, theta: Vector) -> Matrix:
+        return self._sum_of_hessians(functools.partial(self._add_hessian, theta))
+
+    def _sum_of_hessians(self, add: Callable[[int, Matrix], None]) -> Matrix:
         """Sum of the nodes' Hessians at and below the diagonal, plus what Cholesky may lose."""
         d = self.problem.n_features
-        parts = (self._node_hessian(theta, node) for node in self.problem.nodes.tolist())
+
+        def part(node: int) -> Vector:
+            own = np.zeros((d, d))
+            add(node, own)
+            return own[self._lower]
+
+        parts = (part(node) for node in self.problem.nodes.tolist())
         total = np.zeros((d, d))
         total[self._lower] = self.problem.network.sum_rows(parts, d * (d + 1) // 2)
         diagonal = np.diag_indices_from(total)
@@ -154,7 +146,7 @@ class Newton(Descent[NewtonState]):
         total[diagonal] += self.problem.total_sigma + rounding
         return total
 
-    def output(self, state: NewtonState) -> Matrix:
+    def output(self, state: N) -> Matrix:
         """The point taken last, at every node; after a full step the one that follows from it.
 
         Newton's iterate is the point behind the evaluation, but far from the optimum it can be
@@ -163,7 +155,7 @@ class Newton(Descent[NewtonState]):
         theta = state.trial if state.trusted else state.theta
         return np.tile(theta, (len(self.problem.nodes), 1))
 
-    def restore(self, state: NewtonState, shared: base.Named) -> None:
+    def restore(self, state: N, shared: base.Named) -> None:
         super().restore(state, shared)
         if np.isfinite(state.objective):  # something was evaluated
             with one_blas_thread():
@@ -178,19 +170,36 @@ def usual_steps(kappa: float, tol: float) -> float:
     return max(3.0, 0.64 + 0.5 * math.log(kappa)) + 0.2 * math.log10(1e-6 / min(tol, 1e-6))
 
 
+def evaluation_costs(problem: Problem, costs: NodeCosts, share: float = 1.0) -> list[Cost]:
+    """Of an evaluation on a share of each node's rows, with a Hessian and without."""
+    sizes, topology = sample_sizes(problem.sizes, (share,))[0], problem.topology
+    gradient = sizes * (costs.gradient if share == 1.0 else costs.sampled_gradient)
+    whole = gradient + sizes * costs.hessian + costs.factorisation
+    rounds = matrix_rounds(topology, problem.n_features)
+    return [Cost(whole, rounds), Cost(gradient, topology.diameter)]
+
+
 @base.register("newton", smooth=True, rules=("theory", "tuned"))
 def prepare(problem: Problem, setting: base.MethodSetting) -> base.Method:
-    """Newton's method with its clock: m_i (1 + h) steps, then an all-reduce of a d x d matrix."""
+    """Newton's method with its clock: m_i (1 + h) steps, then an all-reduce of a d x d matrix.
+
+    ``tuned`` begins on samples of the rows where that is expected to take less time.
+    """
+    # Growing samples are built on the class above.
+    from adfs.algorithms.growing_newton import prepare_growing
+
     d = problem.n_features
     if d > MOST_FEATURES:
         raise ParameterError(
             f"Algorithm 'newton' sums a d x d matrix and d={d} is more than {MOST_FEATURES}; take "
             "lbfgs or tron, which sum vectors."
         )
-    h, rounds = hessian_cost(problem), matrix_rounds(problem.topology, d)
-    algorithm = Newton(problem, NewtonParameters(d, h, rounds, d * (d + 1) // 2 + d + 1))
-    cost = Cost(problem.sizes * (1.0 + h), rounds)
+    costs, rounds = setting.costs.of(problem), matrix_rounds(problem.topology, d)
+    chosen = NewtonParameters(d, costs.hessian, rounds, d * (d + 1) // 2 + d + 1)
+    if setting.rule == "tuned" and (growing := prepare_growing(problem, chosen, costs, setting)):
+        return growing
     return base.method_in_rounds(
-        algorithm, setting, [cost], block=BLOCK, shortest=1, work=problem.n_samples,
+        Newton(problem, chosen), setting, evaluation_costs(problem, costs)[:1],
+        block=BLOCK, shortest=1, work=problem.n_samples,
         typical=lambda tol: usual_steps(problem.conditioning.kappa_b(), tol),
     )  # fmt: skip

@@ -36,7 +36,8 @@ THEOREM = (
 )
 STRATIFIED = (
     "Theorem 4 is about samples drawn independently; no theorem covers stratified draws. For "
-    "independent ones it bounds the mean of the dual gap by C / A_t with A_t ≥ t² / (4 S²)."
+    "independent ones it bounds the mean of the dual gap by C / A_t with A_t ≥ t² / (4 S²). "
+    + base.WITHOUT_THEOREM
 )
 USUAL_TOL = 1e-6  # to which the method's rho is the mean rate of Theorem 4
 

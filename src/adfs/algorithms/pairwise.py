@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from adfs.algorithms import base
 from adfs.algorithms.base import Matrix, S, Vector
 from adfs.errors import ParameterError
+from adfs.kernels.loss_functions import LOGISTIC
 from adfs.network import Network
 from adfs.problem.certificate import dual_point
 from adfs.problem.finite_sum import Problem
@@ -19,6 +20,7 @@ from adfs.schedule.stratified import StratifiedDrawer
 NUMBERS_PER_BLOCK = 1 << 25
 BLOCKS_PER_BEAT = 8
 CLOCKS_PER_EVENT = 4  # at most, of Poisson clocks
+FARTHEST = 1e-15  # from the ends of its domain, a dual whose prediction is remembered
 
 
 class Pairwise(base.Algorithm[S]):
@@ -86,7 +88,8 @@ def dual_start(
 ) -> tuple[Vector, Vector, Matrix]:
     """Predictions of a model, duals ``c = w l'(x . theta)``, and the centres that go with them.
 
-    Given duals take the place of those, clipped to the domain of the conjugate losses.
+    Given duals take the place of those, clipped to the domain of the conjugate losses; then the
+    predictions are those to which the duals belong, since a proximal step remembers both.
 
     The centres share ``-sum c x``, so that all rows of the augmented graph sum to zero; shared in
     proportion to ``sigma_i`` they agree: every node starts at the same model.
@@ -94,7 +97,17 @@ def dual_start(
     point = dual_point(problem, theta, duals)
     shares = problem.own_sigma / problem.total_sigma
     total = problem.network.sum_rows(point.sums, problem.n_features)
-    return point.scores, point.duals, -np.outer(shares, total)
+    scores = point.scores if duals is None else _scores_of(problem, point.duals)
+    return scores, point.duals, -np.outer(shares, total)
+
+
+def _scores_of(problem: Problem, duals: Vector) -> Vector:
+    """Predictions ``s`` with ``w l'(s) = c`` for the logistic loss; other steps remember none."""
+    if problem.loss.code != LOGISTIC:
+        return np.zeros(len(duals))
+    weights, signs = np.where(problem.weights > 0.0, problem.weights, 1.0), problem.labels
+    p = np.clip(-signs * duals / weights, FARTHEST, 1.0 - FARTHEST)
+    return np.asarray(signs * (np.log1p(-p) - np.log(p)))
 
 
 def parameters_of(name: str, kind: Any, problem: Problem, setting: base.MethodSetting) -> Any:

@@ -7,6 +7,7 @@ import numpy as np
 from adfs.algorithms.newton import MOST_FEATURES
 from adfs.cli import output
 from adfs.cli.problem_arguments import Loaded
+from adfs.costs import Costs
 from adfs.engine.forecast import column_sizes
 from adfs.errors import shortened
 from adfs.plan.sizes import Sizes
@@ -59,7 +60,9 @@ def _about_targets(problem: Problem) -> list[str]:
     ]
 
 
-def faster_method(problem: Problem, tau: float, tol: float) -> str | None:
+def faster_method(
+    problem: Problem, tau: float, tol: float, costs: Costs | None = None
+) -> str | None:
     """A method that theory expects to be much faster than ADFS, in words; called on all ranks.
 
     It needs no more than numbers that are known already.
@@ -68,7 +71,7 @@ def faster_method(problem: Problem, tau: float, tol: float) -> str | None:
         return None
     refused = ["newton"] if problem.n_features > MOST_FEATURES else []
     refused += [] if problem.n_nodes == 1 else ["point-saga"]
-    runs = Sizes.of(problem, tau).runs(tol)
+    runs = Sizes.of(problem, tau, costs).runs(tol)
     times = {name: each.time for name, each in runs.items() if name not in refused}
     fastest = min(times, key=times.__getitem__)
     ratio = times["adfs"] / times[fastest]

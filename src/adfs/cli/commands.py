@@ -41,14 +41,11 @@ the nodes of a network, or are there already. The run ends when a duality gap pr
 is better by more than --tol.
 
 options:
-{options.DATA}{options.PROBLEM}{options.TIME}
+{options.DATA}{options.PROBLEM}{options.TIME}{options.COSTS}
 the run
   --algorithm NAME: algorithm = auto  one of the names that `adfs info` lists; auto takes adfs, or
     ns-adfs where the loss is not smooth; best takes what `adfs plan` recommends
-{options.RULE}
-  --schedule NAME: schedule = shared  shared: one sequence of events, which all nodes generate;
-    poisson: one clock per edge and node, and each node generates only its own events; stratified:
-    as shared, with a node's samples in epochs, mostly faster but not proven
+{options.RULE}{options.DRAWS}
   --tol TOL: number = 1e-06  stop at this relative duality gap, gap / |F|
   --max-iter N: whole  most events, or units of time under --schedule poisson, which hold about one
     event each (default: well beyond what theory needs for --tol)
@@ -121,10 +118,7 @@ the runs
   --cv K: positive  number of folds, at least 2 (default: no cross-validation)
   --algorithm NAME: algorithm = auto  one of the names that `adfs info` lists; auto takes adfs, or
     ns-adfs where the loss is not smooth; best takes what `adfs plan` recommends
-{options.RULE}
-  --schedule NAME: schedule = shared  shared: one sequence of events, which all nodes generate;
-    poisson: one clock per edge and node, and each node generates only its own events; stratified:
-    as shared, with a node's samples in epochs, mostly faster but not proven
+{options.RULE}{options.DRAWS}
   --tol TOL: number = 1e-06  stop a run at this relative duality gap, gap / |F|
   --max-iter N: whole  most events of a run, or units of time under --schedule poisson, which hold
     about one event each (default: well beyond what theory needs for --tol)
@@ -180,7 +174,7 @@ Run several algorithms on one problem and one network, and print how long each t
 iterations, passes, messages, bytes or seconds.
 
 options:
-{options.DATA}{options.PROBLEM}{options.DELAYS}
+{options.DATA}{options.PROBLEM}{options.DELAYS}{options.COSTS}
 the runs
   --algorithms A,B,C: names  names from `adfs info`, with a rule for the parameters as in
     dsba:theory if they are not to be tuned (default: all that accept the problem; the table lists
@@ -225,16 +219,18 @@ plan  predict which method is fastest, and what limits it
 
 Predict idealized time, messages and bytes of every method for a DATA, or without DATA for given
 sizes; say what limits each, at how many nodes the network takes as long as computing, and which
-method to take. Nothing is timed, so a plan repeats.
+method to take. No run is timed, so a plan repeats.
 
 options:
 {options.DATA.replace("DATA", "[DATA]", 1)}
 sizes in the place of DATA, with --features
   --rows N: positive  number of samples on all nodes
   --kappa K: number  condition number of the problem, 1 + smoothness / regularisation
-{PLANNED}{options.DELAYS}
+{PLANNED}{options.DELAYS}{options.COSTS}
 the runs that are predicted
   --tol TOL: number = 1e-06  relative duality gap
+  --ranks R: positive  predict seconds on so many processes (--costs measured); by default one per
+    node
   --no-pilot  predict from theory and experience alone, without short runs on a part of the rows
 {options.SEED}
 files and output
@@ -388,19 +384,23 @@ INFO = read_command(f"""
 info  show versions, cores, caches and extras
 
 Show what a bug report should contain: versions, cores, extras, the registered algorithms, where
-compiled kernels and data sets are kept. With --mpi, measure what a message and a proximal step
-take here, and which --tau follows. With --compile, compile all kernels now, as for a container
+compiled kernels, data sets and measured costs are kept. With --mpi, measure what a message and a
+proximal step take here, and which --tau follows. With --costs, measure what elementary steps take,
+for --costs measured of other commands. With --compile, compile all kernels now, as for a container
 image.
 
 options:
   --mpi  measure what a proximal step and an exchange between ranks take; start it with mpiexec
   --compile  compile every kernel that an ordinary run uses and that is not compiled yet; takes a
     minute or two on one core
+  --costs  measure what gradients, Hessians and proximal steps take on one core, and store it in the
+    place of what was measured before; best on a quiet machine
 {options.JSON}
 
 examples:
   adfs info
   adfs info --json
+  adfs info --costs
   mpiexec -n 2 adfs info --mpi""")
 
 COMPLETION = read_command("""

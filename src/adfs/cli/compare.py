@@ -16,6 +16,7 @@ from adfs.cli import files, output
 from adfs.cli.main import SIGNALS
 from adfs.cli.on_ranks import Finish, check_engine, run_on_engine
 from adfs.cli.problem_arguments import build_problem, mean_tau, read_delays, shell_command
+from adfs.costs import agreed_costs
 from adfs.engine.interrupts import Interrupts
 from adfs.engine.progress import run_display
 from adfs.engine.stopping import Stopping
@@ -104,7 +105,7 @@ def _compare(args: argparse.Namespace, problem: Problem) -> Comparison:
             read_delays(args), args.seed, args.seeds,
             args.clock_limit, args.time_limit, args.max_iter, args.jobs, args.out,
             progress=not args.quiet, callback=args.leaving.repeat,
-            signals=SIGNALS, axis=args.axis, command=shell_command(args),
+            signals=SIGNALS, axis=args.axis, command=shell_command(args), costs=args.costs,
         )  # fmt: skip
 
 
@@ -150,6 +151,7 @@ def _compare_on_ranks(
     network, kind = problem.network, (problem.loss.name, problem.n_features, world.size)
     contenders = attempt(network.peers, lambda: choose_contenders(args.algorithms, *kind))
     setting = attempt(network.peers, lambda: _setting(args, problem))
+    setting = setting._replace(costs=agreed_costs(network.peers, args.costs))
     limits, prints = _limits(args), world.rank == 0
     # From here to the end: a late signal must not discard finished runs.
     interrupts = stack.enter_context(Interrupts(SIGNALS))
@@ -161,6 +163,7 @@ def _compare_on_ranks(
         )  # fmt: skip
     absent = {} if args.algorithms else left_out(contenders, *kind)
     record = _record_on_ranks(args, problem, runs, absent)
+    record["costs"] = setting.costs.to_dict()
 
     def finish() -> int:
         if prints:

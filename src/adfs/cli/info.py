@@ -1,4 +1,4 @@
-"""`adfs info`: versions, cores, extras and caches; with --mpi, timed messages."""
+"""`adfs info`: versions, cores, extras and caches; with --mpi, timed messages; --costs, steps."""
 
 import argparse
 import os
@@ -9,6 +9,7 @@ from typing import Any
 
 import adfs
 from adfs.cli import output
+from adfs.costs import Costs, stored_place
 from adfs.data.datasets import available, cache_folder
 from adfs.errors import DataError
 from adfs.kernels import compile_notice
@@ -22,6 +23,18 @@ COLUMNS = {  # of what was measured for one number of features
     "slowest pair": "{slowest_us:.2f} us ({slowest_pair[0]}, {slowest_pair[1]})",
     "tau": "{tau:.3g}",
 }
+COSTS = {  # of one step, for rows of one size
+    "rows": "{kind}, {size} features",
+    "proximal step": "{seconds:.0f} ns",
+    "gradient": "{gradient:.3g}",
+    "drawn at random": "{sampled_gradient:.3g}",
+    "Hessian product": "{product:.3g}",
+    "Hessian": "{hessian:.3g}",
+    "dual gradient": "{dual_gradient:.3g}",
+    "the same, iterative": "{iterative_dual_gradient:.3g}",
+    "factorisation": "{factorisation:,.0f}",
+}
+ROW_SIZES = (("dense", 28), ("dense", 120), ("dense", 1000), ("sparse", 10), ("sparse", 100))
 NEEDED = ("numpy", "scipy", "numba", "networkx", "scikit-learn", "rich")
 EXTRAS = {"mpi4py": "mpi", "mpich": "mpi", "matplotlib": "plots"}
 
@@ -31,6 +44,8 @@ def run(args: argparse.Namespace) -> int:
         return _run_mpi(args)
     if args.compile:
         return _run_compile(args)
+    if args.costs:
+        return _run_costs(args)
     record = _record()
     return output.show(args, record, output.facts(_lines(record)))
 
@@ -63,6 +78,23 @@ def _mpi_text(found: dict[str, Any]) -> str:
     )
 
 
+def _run_costs(args: argparse.Namespace) -> int:
+    found, place = Costs.measured(again=True), stored_place()
+    rows = []
+    for kind, size in ROW_SIZES:
+        costs = found.at(kind == "sparse", size)
+        values = {name: float(each[0]) for name, each in costs._asdict().items()}
+        values["seconds"] *= 1e9
+        rows.append([cell.format(kind=kind, size=size, **values) for cell in COSTS.values()])
+    where = f"stored in {place}" if place.is_file() else f"not stored: {place} cannot be written"
+    text = (
+        "in proximal steps, of one sample on one core; of a factorisation, for as many features\n\n"
+        f"{output.table(list(COSTS), rows, right=range(1, len(COSTS)))}\n"
+        f"{where}; --costs measured charges this\n"
+    )
+    return output.show(args, {**_record(), "costs": found.to_dict()}, text)
+
+
 def _run_compile(args: argparse.Namespace) -> int:
     from adfs.compilation import compile_all
 
@@ -85,7 +117,7 @@ def _record() -> dict[str, Any]:
         found = [dataset.name for dataset, path in available() if path is not None]
     except DataError as error:
         fault = str(error)
-    folder = os.environ.get("ADFS_DATA") or None
+    folder, costs = os.environ.get("ADFS_DATA") or None, Costs.stored()
     return {
         "adfs": adfs.__version__,
         "python": platform.python_version(),
@@ -96,6 +128,7 @@ def _record() -> dict[str, Any]:
         "algorithms": adfs.algorithms(),  # type: ignore[operator]
         "numba_cache": {"path": cache, "n_compiled": len(sizes), "bytes": sum(sizes)},
         "data": {"ADFS_DATA": folder, "cache": str(cache_folder()), "found": found, "fault": fault},
+        "costs": None if costs is None else costs.to_dict(),
     }
 
 
@@ -127,4 +160,6 @@ def _lines(record: dict[str, Any]) -> list[tuple[str, str]]:
         ("ADFS_DATA", data["fault"] or data["ADFS_DATA"] or "not set"),
         ("downloads", data["cache"]),
         ("on disk", ", ".join(data["found"]) or "none of the known data sets"),
+        ("costs", "not measured yet; adfs info --costs" if record["costs"] is None
+         else f"measured, in {stored_place()}"),
     ]  # fmt: skip

@@ -19,6 +19,7 @@ LOSSES = (
 )  # fmt: skip
 PARTITIONS = ("even", "contiguous", "draw", "sorted")
 CLOCKS = ("nonblocking", "rendezvous")
+COST_NAMES = ("paper", "measured")
 RULES = ("paper", "balanced", "exact", "projector", "tuned", "theory")
 LAWS = ("constant", "exponential", "lognormal", "pareto")
 SCOPES = ("both", "communications", "computations")
@@ -99,7 +100,7 @@ CHOICES = {
     "loss": LOSSES, "partition": PARTITIONS, "cut": PARTITIONS[:2], "clock": CLOCKS,
     "rule": RULES, "law": LAWS, "scope": SCOPES, "axis": AXES, "weighting": ("balanced",),
     "shell": SHELLS, "engine": ("local", "mpi"), "mapping": ("contiguous", "graph"),
-    "schedule": ("shared", "poisson", "stratified"),
+    "schedule": ("auto", "shared", "poisson", "stratified"), "costs": COST_NAMES,
 }  # fmt: skip
 SUGGESTIONS = {
     "graph": GRAPHS, "dataset": DATASETS, "algorithm": ("auto", "best", *ALGORITHMS),
@@ -125,7 +126,7 @@ KINDS = {  # by the words for them in the texts below
 # Options with the same word here exclude each other.
 RIVALS = {
     "--sigma": "strength", "--C": "strength", "--mpi": "task", "--compile": "task",
-    "--partition": "rows", "--by": "rows",
+    "--costs": "task",    "--partition": "rows", "--by": "rows",
 }  # fmt: skip
 
 
@@ -228,6 +229,10 @@ TIME = f"""
 the time model
   --tau T: number = 5  time of one communication, in units of one sample's proximal step
 {CLOCK}"""
+COSTS = """
+  --costs NAME: costs = paper  what elementary steps take: paper (the gradient of a sample takes as
+    long as its proximal step, a dual gradient one pass) or measured (what they take on this
+    machine, measured once and stored)"""
 DELAYS = f"""
 the time model
   --tau T: numbers = 5  time of one communication, or one per edge: 5,5,2
@@ -242,6 +247,12 @@ RULE = """
   --parameters RULE: rule = tuned  rule that chooses rates and probabilities: for adfs paper,
     balanced, exact, projector or tuned; for ns-adfs paper or tuned; for the others theory or tuned;
     for dsba also paper"""
+DRAWS = """
+  --schedule NAME: schedule = auto  for adfs and ns-adfs. shared: one sequence of events, which all
+    nodes generate, as in the paper and its theorems; stratified: the same, with a node's samples in
+    epochs, mostly faster but covered by no theorem; poisson: one clock per edge and node, and each
+    node generates only its own events; auto: stratified for --algorithm auto and best, shared for
+    the others"""
 SEED = "\n  --seed K: whole = 0  the same seed gives the same bits"
 JSON = "\n  --json  print one JSON object instead"
 QUIET = "\n  --quiet  no progress and no summary"

@@ -12,6 +12,7 @@ from adfs.cli.problem_arguments import (
     read_delays,
     shell_command,
 )
+from adfs.costs import Costs
 from adfs.errors import ParameterError
 from adfs.plan.planning import HEADERS, LEFT, Plan, number, plan, plan_sizes, table_rows
 from adfs.problem.conditioning import LARGEST_KAPPA
@@ -32,25 +33,26 @@ def run(args: argparse.Namespace) -> int:
         raise ParameterError(
             f"--{given[0]} is for plans without DATA, which has its own; leave one of them out."
         )
-    plans = _from_sizes(args, given) if args.data is None else [_from_data(args)]
+    costs = Costs.read(args.costs)
+    plans = _from_sizes(args, given, costs) if args.data is None else [_from_data(args, costs)]
     failures = files.write_each((args.picture, lambda place: _save_picture(args, plans, place)))
-    output.show(args, _record(args, plans), _text(args, plans))
+    output.show(args, {**_record(args, plans), "costs": costs.to_dict()}, _text(args, plans))
     for failure in failures:
         output.complain(failure, FAILED)
     return FAILED if failures else 0
 
 
-def _from_data(args: argparse.Namespace) -> Plan:
+def _from_data(args: argparse.Namespace, costs: Costs) -> Plan:
     if args.nodes is not None:
         args.nodes = _whole("nodes", args.nodes)
     problem = build_problem(args)
     return plan(
         problem, mean_tau(args), args.tol, args.clock, read_delays(args), args.seed,
-        pilot=not args.no_pilot,
+        pilot=not args.no_pilot, costs=costs, ranks=args.ranks,
     )  # fmt: skip
 
 
-def _from_sizes(args: argparse.Namespace, given: list[str]) -> list[Plan]:
+def _from_sizes(args: argparse.Namespace, given: list[str], costs: Costs) -> list[Plan]:
     if len(given) < len(SIZES):
         missing = next(name for name in SIZES if name not in given)
         raise ParameterError(
@@ -68,7 +70,7 @@ def _from_sizes(args: argparse.Namespace, given: list[str]) -> list[Plan]:
     graphs = [word.strip() for word in args.graph.split(",")]
     tau = mean_tau(args)
     Delays(tau=tau)  # refuses a tau that is no time
-    return plan_sizes(args.rows, n_features, args.kappa, graphs, nodes, tau, args.tol)
+    return plan_sizes(args.rows, n_features, args.kappa, graphs, nodes, tau, args.tol, costs)
 
 
 def read_nodes(text: str) -> list[int]:
@@ -131,7 +133,7 @@ def _text(args: argparse.Namespace, plans: list[Plan]) -> str:
         [only] = plans
         right = [k for k in range(len(HEADERS)) if k not in LEFT]
         table = output.table(HEADERS, table_rows(only), right=right)
-        return f"{table}\n{only.recommendation}\n{wrote}"
+        return f"{table}\n" + "\n".join([only.recommendation, *only.outlook(), wrote])
     rows = [
         [
             each.graph.partition(":")[0], f"{each.sizes.n:,}", each.best.algorithm,

@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from adfs.agreement import Alone, Peers, attempt
 from adfs.algorithms import registered  # noqa: F401  (fills the registry)
-from adfs.algorithms.base import MethodSetting, get_algorithm, require_schedule
+from adfs.algorithms.base import CHOSEN, MethodSetting, get_algorithm, require_schedule
 from adfs.cli import output
 from adfs.cli.options import DEFAULT_NODES
+from adfs.costs import Costs
 from adfs.data.columns import NUMBER, Columns
 from adfs.data.datasets import DATASETS, available, locate
 from adfs.data.files import NODE, is_table, load_rows, load_share, shard_paths
@@ -198,13 +199,16 @@ def read_sigma(args: argparse.Namespace, n_nodes: int) -> float:
     )
 
 
-def read_setting(args: argparse.Namespace, rule: Any = None) -> MethodSetting:
+def read_setting(
+    args: argparse.Namespace, rule: Any = None, costs: Costs | None = None
+) -> MethodSetting:
     """The method's settings, checked; ``rule`` in place of ``--parameters``."""
-    if args.algorithm not in ("auto", "best"):
+    if args.algorithm not in CHOSEN:
         get_algorithm(args.algorithm)
         require_schedule(args.algorithm, args.schedule)
     chosen, delays = args.parameters if rule is None else rule, Delays(tau=args.tau)
-    return MethodSetting(chosen, args.tau, args.clock, delays, args.seed, args.schedule)
+    own = costs or Costs.paper()
+    return MethodSetting(chosen, args.tau, args.clock, delays, args.seed, args.schedule, own)
 
 
 def as_list(given: str | list[str] | None) -> list[str] | None:

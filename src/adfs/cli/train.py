@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from adfs.agreement import Alone, attempt
+from adfs.algorithms.base import MethodSetting
 from adfs.cli import files, output
 from adfs.cli.advice import advise, faster_method
 from adfs.cli.main import SIGNALS
@@ -23,6 +24,7 @@ from adfs.cli.problem_arguments import (
     read_setting,
     shell_command,
 )
+from adfs.costs import Costs, agreed_costs
 from adfs.engine.checkpointer import Checkpoints
 from adfs.engine.execution import Execution, gather_executions
 from adfs.engine.interrupts import Interrupts
@@ -80,9 +82,10 @@ def _train(
     starts = network.gather(
         attempt(network.peers, lambda: None if start is None else _start_from(start, args, loaded))
     )[0]
+    costs = agreed_costs(network.peers, args.costs)
     # From here to the end: a late signal must not discard what other ranks have saved.
     interrupts = stack.enter_context(Interrupts(SIGNALS))
-    results = _solve_all(args, loaded, starts, interrupts)
+    results = _solve_all(args, loaded, costs, starts, interrupts)
     advise(args, loaded)  # not before: a run that is refused has one line
     model = Model.from_result(
         results, loaded.problem, args.intercept, shell_command(args), loaded.classes,
@@ -171,19 +174,20 @@ def _start_from(model: Model, args: argparse.Namespace, loaded: Loaded) -> Vecto
 
 
 def _solve_all(
-    args: argparse.Namespace, loaded: Loaded, starts: Vector | None, interrupts: Interrupts
-) -> list[Result]:
+    args: argparse.Namespace, loaded: Loaded, costs: Costs, starts: Vector | None,
+    interrupts: Interrupts,
+) -> list[Result]:  # fmt: skip
     """One result; with more than two classes one per class, after an interruption at its start."""
     is_alone = args.engine == "local"  # mpiexec passes stderr on, so it is not a terminal
     wanted = not args.quiet and loaded.problem.network.rank == 0
     n_runs = loaded.n_problems if loaded.n_problems > 1 else None
     with run_display(wanted, n_runs, has_bars=is_alone) as display:
-        return _solve_each(args, loaded, starts, interrupts, display)
+        return _solve_each(args, loaded, costs, starts, interrupts, display)
 
 
 def _solve_each(
-    args: argparse.Namespace, loaded: Loaded, starts: Vector | None, interrupts: Interrupts,
-    display: RunBars | RunLines | None,
+    args: argparse.Namespace, loaded: Loaded, costs: Costs, starts: Vector | None,
+    interrupts: Interrupts, display: RunBars | RunLines | None,
 ) -> list[Result]:  # fmt: skip
     results: list[Result] = []
     for number in range(loaded.n_problems):
@@ -197,27 +201,26 @@ def _solve_each(
         if results and results[-1].status == "interrupted":
             limits, folder = replace(limits, max_iter=0, time_limit=None), None
         start = None if starts is None else starts[number]
-        problem, rule = loaded.problem_of(number), args.parameters
+        problem, setting = loaded.problem_of(number), read_setting(args, costs=costs)
         # Problems that differ in their labels only have the same parameters.
         if results and hasattr(results[-1].parameters, "belongs_to"):
             last = results[-1].parameters
-            rule = last if last.belongs_to(problem) else rule
+            setting = setting._replace(rule=last) if last.belongs_to(problem) else setting
         key = "", args.seed
         watcher: Callback | None = display
         if loaded.classes is not None and loaded.n_problems > 1:
             key = f"class {shortened(str(loaded.classes[number]), 20)}", args.seed
             watcher = named(display, *key)
-        results.append(_solve(args, problem, rule, limits, folder, start, interrupts, watcher))
+        results.append(_solve(args, problem, setting, limits, folder, start, interrupts, watcher))
         if display is not None:
             display.finish(key)
     return results
 
 
 def _solve(
-    args: argparse.Namespace, problem: Problem, rule: Any, limits: Stopping, folder: str | None,
-    theta: Vector | None, interrupts: Interrupts, watcher: Any,
+    args: argparse.Namespace, problem: Problem, setting: MethodSetting, limits: Stopping,
+    folder: str | None, theta: Vector | None, interrupts: Interrupts, watcher: Any,
 ) -> Result:  # fmt: skip
-    setting = read_setting(args, rule)
     has_curve = args.trace is not None or args.report is not None
     checkpoints = None
     if folder is not None:
@@ -255,10 +258,11 @@ def record(
         **{name: sum(getattr(each, name) for each in results) for name in TIMES},
         "resumed": result.resumed,
         "choice": None if result.choice is None else result.choice._asdict(),
-        "faster": faster_method(loaded.problem, args.tau, args.tol)
+        "faster": faster_method(loaded.problem, args.tau, args.tol, result.costs)
         if args.algorithm == "auto"
         else None,
         "independent_from": result.independent_from,
+        "theorem": result.theorem or None,
         **{name: sum(each[name] or 0 for each in last) for name in COUNTS},
         "consensus_error": finite(max(float(each["consensus_error"] or 0.0) for each in last)),
         "C": finite(1.0 / loaded.problem.total_sigma),
@@ -358,6 +362,7 @@ def _summary(args: argparse.Namespace, facts: Record, gap_text: str) -> str:
     costs = [f"{facts[name]:,} {kind}" for name, kind in kinds.items() if facts[name]]
     costs.append(f"{facts['n_comm']:,} messages")
     intercept = " and an intercept" if facts["intercept"] else ""
+    measured = "" if args.costs == "paper" else f", {args.costs} costs"
     lines = [
         (facts["status"], f"relative gap {gap_text}, asked for {args.tol:g}{_of_classes(facts)}"),
         ("objective", _number(facts["objective"], ".12g")),
@@ -368,7 +373,7 @@ def _summary(args: argparse.Namespace, facts: Record, gap_text: str) -> str:
         *([] if facts["test"] is None else [("test", phrase(facts["test"]))]),
         ("iterations", f"{facts['iterations']:,} ({', '.join(costs)})"),
         ("time", f"{facts['idealized_time']:,.6g} idealized, in proximal steps (tau = "
-         f"{facts['tau']:g}, {facts['clock']}); {facts['wall_time']:.3g} s here, after "
+         f"{facts['tau']:g}, {facts['clock']}{measured}); {facts['wall_time']:.3g} s here, after "
          f"{facts['setup_time']:.3g} s of set-up"),
         ("parameters", _parameters_line(facts)),
     ]  # fmt: skip
@@ -378,16 +383,24 @@ def _summary(args: argparse.Namespace, facts: Record, gap_text: str) -> str:
         lines.append(("faster", facts["faster"]))
     if facts.get("ranks"):
         lines.append(("ranks", ranks_line(facts["ranks"])))
-    if facts["independent_from"] is not None:
-        lines.append(("schedule", "samples drawn independently from event "
-                      f"{facts['independent_from']:,} on, because the gap did not fall as "
-                      "predicted"))  # fmt: skip
+    if facts["schedule"] == "stratified":
+        lines.append(("schedule", _schedule_line(facts["independent_from"])))
     if facts["resumed"] is not None:
         lines.append(("resumed", f"continued from position {facts['resumed']}"))
     paths = (args.out, args.coefficients, args.trace, args.report, args.timeline)
     if written := [path for path in paths if path]:
         lines.append(("wrote", ", ".join(written)))
     return output.facts(lines)
+
+
+def _schedule_line(switched: int | None) -> str:
+    text = "stratified, which no theorem covers (--schedule shared: Theorem 1 or 4)"
+    if switched is None:
+        return text
+    return (
+        f"{text}; samples drawn independently from event {switched:,} on, because the gap did not "
+        "fall as predicted"
+    )
 
 
 def _of_classes(facts: Record) -> str:

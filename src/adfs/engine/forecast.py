@@ -28,7 +28,7 @@ class Forecast(NamedTuple):
     """How many iterations bring the relative gap from 1 to ``goal``, which is ``tol`` or larger.
 
     ``rho`` is the mean rate down to ``tol``; ``long`` is the number beyond which there is a
-    warning, infinite where there is no theorem.
+    warning, infinite where the rate is only a guess.
     """
 
     expected: float
@@ -61,7 +61,8 @@ def forecast(problem: Problem, method: Method, tol: float) -> Forecast:
         goal, rho = max(tol, NEAR), efolds / method.needed(tol)
         return Forecast(method.needed(goal), goal, rho, long, per_pass)
     expected = efolds / method.rho if method.rho > 0.0 else math.inf
-    return Forecast(expected, tol, method.rho, long if method.proven else math.inf, per_pass)
+    is_known = method.proven or method.sharp
+    return Forecast(expected, tol, method.rho, long if is_known else math.inf, per_pass)
 
 
 def warn_if_long(problem: Problem, ahead: Forecast, stopping: Stopping) -> None:

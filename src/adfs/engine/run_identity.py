@@ -39,7 +39,7 @@ def identity_of(
         "nodes": problem.n_nodes, "features": problem.n_features,
         "parameters": rule if isinstance(rule, str) else _fingerprint(rule.numbers()),
         "schedule": setting.schedule, "tau": float(setting.tau), "clock": setting.clock,
-        "delays": repr(setting.delays),
+        "delays": repr(setting.delays), "costs": setting.costs.to_dict(),
         "warm_start": None if start is None else _fingerprint_of_start(problem, start),
     }  # fmt: skip
     data = {str(node): _node_fingerprint(problem, node) for node in problem.nodes.tolist()}

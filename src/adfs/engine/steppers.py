@@ -21,6 +21,7 @@ from adfs.algorithms.base import (
     WarmStart,
     arrays_of,
     copy_into,
+    executed,
     first_state,
 )
 from adfs.algorithms.pairwise import Pairwise, exchange_counts
@@ -79,6 +80,7 @@ class BlockStepper:
             last = min(self._stop, self.position + self.method.block)
             events = self.source.draw(self.position, last)
             self.state = self.algorithm.step(self.state, events)
+            events = executed(self.algorithm, self.state, events)
             self.clock.advance(events)
             self.counts = self.counts.plus(self.algorithm.counts(events))
             self.iteration += len(events.which)

@@ -93,7 +93,9 @@ def train(
         # Other weights need other parameters, and so another schedule.
         is_shared = hasattr(parameters, "belongs_to") and parameters.belongs_to(problem)
         rule, delays = parameters if is_shared else "tuned", Delays(tau=options.tau)
-        setting = MethodSetting(rule, options.tau, delays=delays, seed=options.seed)
+        setting = MethodSetting(
+            rule, options.tau, delays=delays, seed=options.seed, schedule="auto"
+        )
         start = None if starts is None else starts[k]
         printers = progress_printers(options.verbose, k, len(targets))
         how = RunOptions(start, "curve", printers, evaluate=evaluator(problem))

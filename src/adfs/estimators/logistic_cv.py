@@ -151,7 +151,9 @@ random_state, verbose
 
         samples = PathSamples(problem_of, len(targets), problem.labels, Model.from_result)
         delays = Delays(tau=options.tau)
-        setting = MethodSetting("tuned", options.tau, delays=delays, seed=options.seed)
+        setting = MethodSetting(
+            "tuned", options.tau, delays=delays, seed=options.seed, schedule="auto"
+        )
         how = RunOptions(None, "curve", progress_printers(options.verbose, 0, 1))
         return PathRuns(
             samples, options.algorithm, setting, options.stopping, how, interrupts, None

@@ -207,22 +207,70 @@ def curvatures(code, rows, labels, weights, first, last, theta, out):
         out[row - first] = weights[row] * curvature(code, dot(rows, row, theta), labels[row])
 
 
-@njit(cache=True, _nrt=False, nogil=True)
-def sparse_outer_products(rows, weights, first, last, total):
-    """Add ``sum_r weights[r] x_r x_r^T`` over CSR rows into ``total``, at and below the diagonal.
+@njit(cache=True, _nrt=False, forceinline=True)
+def add_outer_product(rows, row, weight, total):
+    """Add ``weight x x^T`` of a CSR row into ``total``, at and below the diagonal.
 
     One multiplication for each pair of a row's non-zeros: columns are sorted, so a pair of
     positions is a pair of columns in the same order. Dense rows go to BLAS instead.
     """
     values, indices, indptr = rows.values, rows.indices, rows.indptr
+    if weight == 0.0:
+        return
+    for a in range(indptr[row], indptr[row + 1]):
+        scaled, column = weight * np.float64(values[a]), indices[a]
+        for b in range(indptr[row], a + 1):
+            total[column, indices[b]] += scaled * np.float64(values[b])
+
+
+@njit(cache=True, _nrt=False, nogil=True)
+def sparse_outer_products(rows, weights, first, last, total):
+    """Add ``sum_r weights[r] x_r x_r^T`` over rows ``first`` to ``last``."""
     for row in range(first, last):
-        weight = weights[row - first]
-        if weight == 0.0:
-            continue
-        for a in range(indptr[row], indptr[row + 1]):
-            scaled, column = weight * np.float64(values[a]), indices[a]
-            for b in range(indptr[row], a + 1):
-                total[column, indices[b]] += scaled * np.float64(values[b])
+        add_outer_product(rows, row, weights[row - first], total)
+
+
+@njit(cache=True, _nrt=False, nogil=True)
+def sampled_outer_products(rows, weights, sample, total):
+    """The same over the rows whose numbers are in ``sample``."""
+    for k in range(sample.size):
+        add_outer_product(rows, sample[k], weights[k], total)
+
+
+@njit(cache=True, _nrt=False, nogil=True)
+def sampled_curvatures(code, rows, labels, weights, sample, theta, out):
+    """`curvatures` of the rows whose numbers are in ``sample``."""
+    for k in range(sample.size):
+        row = sample[k]
+        out[k] = weights[row] * curvature(code, dot(rows, row, theta), labels[row])
+
+
+@njit(cache=True, _nrt=False, nogil=True)
+def sampled_gradients(
+    code, rows, labels, weights, norms, order, starts, sizes, scales, theta, links, stack
+):
+    """`objective_gradients` of a sample of each node's rows, times the node's ``scales``.
+
+    The sample of a node is the first ``sizes`` of its rows in ``order``, where they begin at
+    ``starts``. The last column is the sum of all ``w^2 l'^2 |x|^2``: how much gradients vary.
+    """
+    depth, d = 0, stack.shape[1] - 2
+    for node in range(sizes.size):
+        open_row(stack, depth)
+        total = spread = 0.0
+        for k in range(starts[node], starts[node] + sizes[node]):
+            row = order[k]
+            score = dot(rows, row, theta)
+            slope = weights[row] * derivative(code, score, labels[row])
+            total += weights[row] * value(code, score, labels[row])
+            spread += slope * slope * norms[row]
+            axpy(rows, row, slope, stack[depth])
+        stack[depth, d] = total
+        stack[depth, d + 1] = spread
+        for k in range(d + 2):
+            stack[depth, k] *= scales[node]
+        depth = close_row(stack, depth, links.merges[node])
+    finish_sum(links, stack, depth)
 
 
 @njit(cache=True, _nrt=False, nogil=True)

@@ -3,8 +3,10 @@
 The recursion runs in its summed form (docs/algorithms/dsba.md), with
 ``U = (I - W) / 2 = Lap / (2 lambda_max)``:
 
-    z_{t+1} + alpha (grad B_ij + lam)(z_{t+1}) = z_t - U z_t - v_t + alpha phi_ij,
-    v_t = sum_{s <= t} U z_s + alpha phibar_t.
+    z_{t+1} + alpha (b grad B_ij + lam)(z_{t+1}) = z_t - U z_t - v_t + alpha b phi_ij,
+    v_t = sum_{s <= t} U z_s + alpha phibar_t,
+
+where ``b = 1 / (m_i p_ij)`` is the boost of a sample that is drawn with probability ``p_ij``.
 
 A node keeps ``z``, which is its message, and ``v``. The right side and ``v`` lie interleaved in one
 row of pairs per node, so that one pass over a sample's non-zeros serves both. The work of a round
@@ -17,10 +19,10 @@ import numpy as np
 
 from adfs.kernels.compiled import njit
 from adfs.kernels.node_sums import Links, fetch_neighbours
-from adfs.kernels.point_saga import LABEL, NORM2, SLOPE, WARM, WEIGHT
+from adfs.kernels.point_saga import BOOST, LABEL, NORM2, SLOPE, WARM, WEIGHT
 from adfs.kernels.prox import slope_after
 from adfs.kernels.rows import prefetch_sample, two_axpys, two_dots
-from adfs.kernels.sampling import uniform
+from adfs.kernels.sampling import alias_draw, uniform
 
 AHEAD = 2  # nodes between asking for a row's memory and using it
 
@@ -45,6 +47,7 @@ class DsbaConstants(NamedTuple):
     links: Links
     offsets: np.ndarray  # first row of each node
     keys: np.ndarray  # each node's stream of samples
+    tables: np.ndarray  # alias tables of each node's samples, one after another
 
 
 @njit(cache=True, _nrt=False, nogil=True)
@@ -65,9 +68,10 @@ def run_rounds(start, count, rows, state, constants):
 
 @njit(cache=True, _nrt=False, forceinline=True)
 def drawn(constants, node, t):
-    """Row that the node draws at round ``t``: uniform in its own shard."""
+    """Row of its own shard that the node draws at round ``t``."""
     first, last = constants.offsets[node], constants.offsets[node + 1]
-    return first + np.int64(uniform(constants.keys[node], t) * (last - first))
+    u = uniform(constants.keys[node], t)
+    return first + alias_draw(constants.tables, first, last - first, u)
 
 
 @njit(cache=True, _nrt=False, forceinline=True)
@@ -94,7 +98,8 @@ def mix(node, state, constants):
 def backward(node, row, rows, state, constants):
     """One sample's prox: the right side becomes ``(1 + alpha lam) z+``, and the table moves."""
     lines, pairs = state.lines, state.pairs
-    factor = constants.alpha * constants.share[node] * lines[row, WEIGHT]
+    boost = lines[row, BOOST]
+    factor = constants.alpha * boost * constants.share[node] * lines[row, WEIGHT]
     inverse = 1.0 / (1.0 + constants.alpha * constants.ridge[node])
     slope, norm2 = lines[row, SLOPE], lines[row, NORM2]
     target = two_dots(rows, row, pairs, node)[0] + factor * slope * norm2
@@ -105,7 +110,7 @@ def backward(node, row, rows, state, constants):
     lines[row, SLOPE] = new
     delta = factor * (new - slope)
     n_samples = constants.offsets[node + 1] - constants.offsets[node]
-    two_axpys(rows, row, -delta, delta / n_samples, pairs, node)
+    two_axpys(rows, row, -delta, delta / (boost * n_samples), pairs, node)
 
 
 @njit(cache=True, _nrt=False, forceinline=True)

@@ -2,13 +2,14 @@
 
 The iterate moves along the dense mean ``gb`` of the table every round. So it is kept as
 ``x = s u + r gb`` with two numbers ``s`` and ``r``, and a round changes ``u`` and ``gb`` only along
-the sample's row. With ``a = 1 + gamma lam`` and ``delta = c' - c`` the round
+the sample's row. With ``a = 1 + gamma lam``, ``delta = c' - c`` and ``step = gamma / (N p_k)`` for
+a sample that is drawn with probability ``p_k``, the round
 
-    x' = (x - gamma gb + gamma (c - c') x_k) / a,    gb' = gb + delta x_k / N
+    x' = (x - gamma gb + step (c - c') x_k) / a,    gb' = gb + delta x_k / N
 
 reads
 
-    s' = s / a,    r' = (r - gamma) / a,    u' = u - delta (gamma + (r - gamma) / N) / s x_k.
+    s' = s / a,    r' = (r - gamma) / a,    u' = u - delta (step + (r - gamma) / N) / s x_k.
 
 ``r`` tends to ``-1 / lam``, as ``x* = -gb* / lam``. ``u`` and ``gb`` lie interleaved in one row of
 pairs; ``u`` is multiplied out before ``s`` underflows.
@@ -23,11 +24,12 @@ from adfs.kernels.edge import TINY_SCALE
 from adfs.kernels.loss_functions import derivative
 from adfs.kernels.prox import slope_after
 from adfs.kernels.rows import axpy, dot, multiply_out, prefetch_sample, two_axpys, two_dots
-from adfs.kernels.sampling import uniform
+from adfs.kernels.sampling import alias_draw, prefetch_cell, uniform
 
 # Columns of a sample's line: its l' in the table, the prox's warm start; then the constants
-# |x|^2, label and weight. Eight doubles, so that a line is one cache line.
-SLOPE, WARM, NORM2, LABEL, WEIGHT = range(5)
+# |x|^2, label, weight and boost, 1 / (N p) of a sample that is drawn with probability p.
+# Eight doubles, so that a line is one cache line.
+SLOPE, WARM, NORM2, LABEL, WEIGHT, BOOST = range(6)
 LINE = 8
 AHEAD = 16  # rounds between asking for a row's memory and using it
 S, R = 0, 1
@@ -40,6 +42,7 @@ class PointSagaConstants(NamedTuple):
     gamma: float
     ridge: float  # lam = sum_i sigma_i / N
     key: np.uint64  # of the stream of samples
+    table: np.ndarray  # alias table of the samples' probabilities
 
 
 @njit(cache=True, _nrt=False, nogil=True)
@@ -56,17 +59,19 @@ def fill_table(loss, rows, lines, first, last, theta, total):
 def run_rounds(start, count, rows, lines, pairs, scales, constants):
     """Rounds ``start, ..., start + count - 1``; ``pairs`` and ``scales`` hold ``x`` as above."""
     n = lines.shape[0]
-    gamma, loss = constants.gamma, constants.loss
+    gamma, loss, table = constants.gamma, constants.loss, constants.table
     inverse = 1.0 / (1.0 + gamma * constants.ridge)
     s, r = scales[S], scales[R]
     for t in range(start, start + count):
-        prefetch_sample(rows, np.int64(uniform(constants.key, t + AHEAD) * n), lines)
-        row = np.int64(uniform(constants.key, t) * n)
+        prefetch_cell(table, 0, n, uniform(constants.key, t + 2 * AHEAD))
+        prefetch_sample(rows, alias_draw(table, 0, n, uniform(constants.key, t + AHEAD)), lines)
+        row = alias_draw(table, 0, n, uniform(constants.key, t))
         slope, weight, norm2 = lines[row, SLOPE], lines[row, WEIGHT], lines[row, NORM2]
+        step = gamma * lines[row, BOOST]
         along_u, along_mean = two_dots(rows, row, pairs, 0)
-        target = s * along_u + (r - gamma) * along_mean + gamma * weight * slope * norm2
+        target = s * along_u + (r - gamma) * along_mean + step * weight * slope * norm2
         new, lines[row, WARM] = slope_after(
-            loss, lines[row, LABEL], gamma * inverse * weight * norm2, target * inverse,
+            loss, lines[row, LABEL], step * inverse * weight * norm2, target * inverse,
             lines[row, WARM], slope,
         )  # fmt: skip
         lines[row, SLOPE] = new
@@ -74,7 +79,7 @@ def run_rounds(start, count, rows, lines, pairs, scales, constants):
         if s < TINY_SCALE:
             multiply_out(pairs, 0, 0, s)
             s = 1.0
-        move = -delta * (gamma + (r - gamma) / n) / s
+        move = -delta * (step + (r - gamma) / n) / s
         two_axpys(rows, row, move, delta / n, pairs, 0)
         s *= inverse
         r = (r - gamma) * inverse

@@ -119,6 +119,12 @@ def alias_draw(table, start, size, u):
     return word & ALIAS_MASK
 
 
+@njit(cache=True, _nrt=False, forceinline=True)
+def prefetch_cell(table, start, size, u):
+    """Ask for the memory that `alias_draw` will read."""
+    prefetch(np.uintp(table.ctypes.data + 8 * (start + np.int64(u * size))))
+
+
 @njit(cache=True, _nrt=False, nogil=True)
 def draw_which(which, start, key, table):
     """The shared stream: an edge (``< E``) or ``E + node`` for each event from ``start`` on."""
@@ -133,15 +139,13 @@ def draw_samples(sample, which, start, when, n_edges, keys, tables, offsets):
 
     The indices are those from ``start`` on, or ``when`` if that is not None.
     """
-    tables_at = tables.ctypes.data
     for k in range(which.size):
         soon = k + AHEAD
         if soon < which.size and which[soon] >= n_edges:
             node = which[soon] - n_edges
             first = offsets[node]
             u = uniform(keys[node], start + soon if when is None else when[soon])
-            cell = first + np.int64(u * (offsets[node + 1] - first))
-            prefetch(np.uintp(tables_at + 8 * cell))
+            prefetch_cell(tables, first, offsets[node + 1] - first, u)
         node = which[k] - n_edges
         if node < 0:
             sample[k] = -1

@@ -32,7 +32,7 @@ def refine(
     """Predictions with iterations from pilots where they are affordable, and the pilots' time."""
     goal = predictions[0].idealized_time
     rivals = [each for each in predictions if each.idealized_time <= RIVALS * goal]
-    tried = [each for each in rivals if each.algorithm in PILOTED]
+    tried = [each for each in rivals if each.algorithm in PILOTED and each.alike]
     if len(rivals) < 2 or not tried or problem.network.size > problem.n_nodes:
         return list(predictions), 0.0
     step = affordable_step(problem, tried, SHARE * goal)

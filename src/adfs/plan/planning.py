@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 from adfs import checks
 from adfs.algorithms import registered  # noqa: F401  (fills the registry)
 from adfs.algorithms.base import ONE_MACHINE, MethodSetting
-from adfs.algorithms.newton import MOST_FEATURES, dense_hessian_cost
+from adfs.algorithms.newton import MOST_FEATURES
+from adfs.costs import Costs, agreed_costs
 from adfs.errors import GraphError, ParameterError
 from adfs.graphs.closed_forms import FamilyFacts, family_facts
 from adfs.plan.pilot import refine
@@ -21,6 +22,7 @@ from adfs.schedule.delays import Delays
 
 TAUS = (0.1, 1.0, 10.0, 100.0)
 NODES = tuple(4**k for k in range(1, 11))  # numbers that are both square and powers of two
+GRAPHS = ("ring", "star", "grid", "hypercube", "random_regular:k=4", "complete")
 ADVICE = {
     "computing": "its nodes' computing; more nodes would help",
     "visits": "how often samples are visited; more nodes would help",
@@ -36,6 +38,11 @@ class Point(NamedTuple):
     n: int
     tau: float
     times: dict[str, float]
+
+    def fastest(self, label: object) -> str:
+        """A few words: the method that is fastest there, and its time."""
+        best = min(self.times, key=self.times.__getitem__)
+        return f"{label}: {best} {number(self.times[best])}"
 
 
 @dataclass(frozen=True)
@@ -54,9 +61,9 @@ class Plan:
         Methods that do not take the problem, and why.
     pilot_time : float
         Idealized time of pilot runs.
-    over_nodes, over_tau : list of Point
+    over_nodes, over_tau, over_graphs : list of Point
         How times change with the number of nodes, for the same rows and regularisation in total,
-        and with ``tau``.
+        with ``tau``, and on other graphs.
     critical : dict
         Nodes at which the network takes as long as computing, for each method; None if that is
         outside 4 to 1,048,576.
@@ -70,6 +77,7 @@ class Plan:
     pilot_time: float = 0.0
     over_nodes: list[Point] = field(default_factory=list)
     over_tau: list[Point] = field(default_factory=list)
+    over_graphs: list[Point] = field(default_factory=list)
     critical: dict[str, float | None] = field(default_factory=dict)
 
     @property
@@ -102,6 +110,7 @@ class Plan:
             "critical_nodes": self.critical,
             "over_nodes": [each._asdict() for each in self.over_nodes],
             "over_tau": [each._asdict() for each in self.over_tau],
+            "over_graphs": [each._asdict() for each in self.over_graphs],
         }
 
     def __str__(self) -> str:
@@ -114,7 +123,16 @@ class Plan:
             ).rstrip()
             for row in rows
         ]
-        return "\n".join([*lines, "", self.recommendation])
+        return "\n".join([*lines, "", self.recommendation, *self.outlook()])
+
+    def outlook(self) -> list[str]:
+        """Which method is fastest with other nodes, other ``tau`` and other graphs; a line each."""
+        lines = (
+            ("nodes", [point.fastest(f"{point.n:,}") for point in self.over_nodes]),
+            ("tau", [point.fastest(f"{point.tau:g}") for point in self.over_tau]),
+            ("graphs", [point.fastest(point.graph) for point in self.over_graphs]),
+        )
+        return [f"other {name:6}  {'; '.join(parts)}" for name, parts in lines if parts]
 
     def plot(self, axes: Any = None) -> Any:
         """Draw times against the number of nodes and against ``tau``; the matplotlib axes."""
@@ -123,10 +141,10 @@ class Plan:
 
 
 HEADERS = (
-    "algorithm", "idealized time", "iterations", "messages", "bytes", "limited by", "critical n",
-    "from",
+    "algorithm", "idealized time", "seconds", "iterations", "messages", "bytes", "limited by",
+    "critical n", "from",
 )  # fmt: skip
-LEFT = (0, 5, 7)
+LEFT = (0, 6, 8)
 
 
 def number(value: float | None) -> str:
@@ -141,8 +159,8 @@ def table_rows(plan: Plan) -> list[tuple[str, ...]]:
     """Cells below `HEADERS`, one row per method."""
     return [
         (
-            each.algorithm, number(each.idealized_time), number(each.iterations),
-            number(each.n_comm), number(each.bytes), each.limit,
+            each.algorithm, number(each.idealized_time), number(each.seconds),
+            number(each.iterations), number(each.n_comm), number(each.bytes), each.limit,
             number(plan.critical.get(each.algorithm)), each.basis,
         )
         for each in plan.predictions
@@ -158,10 +176,13 @@ def plan(
     seed: int = 0,
     algorithms: Sequence[str] | None = None,
     pilot: bool = True,
+    costs: str | Costs = "paper",
+    ranks: int | None = None,
 ) -> Plan:
     """Predict what every method takes on a problem, and recommend one.
 
-    Nothing is timed: the same problem gives the same plan.
+    No run is timed: the same problem and costs give the same plan. ``adfs`` and ``ns-adfs`` are
+    predicted with the draws that ``auto`` and ``best`` use (docs/algorithms/stratified.md).
 
     Parameters
     ----------
@@ -177,6 +198,12 @@ def plan(
     pilot : bool
         Whether to run methods without a theorem (Newton, L-BFGS) on a part of the rows, where that
         takes at most 5 % of the predicted time.
+    costs : {"paper", "measured"} or Costs
+        What elementary steps take, as for `adfs.solve`. Seconds are predicted where they are known:
+        with ``measured``, or with ``adfs.Costs(seconds=...)``.
+    ranks : int, optional
+        Processes for which seconds are predicted, each with a core of its own; by default one per
+        node, or those over which the problem is spread.
 
     Examples
     --------
@@ -188,26 +215,27 @@ def plan(
     """
     checks.positive("tol", tol, "try 1e-6")
     checks.choice("clock", clock, CLOCKS)
-    setting = MethodSetting("tuned", tau, clock, delays or Delays(tau=tau), seed)
-    return plan_with(problem, setting, tol, None if algorithms is None else list(algorithms), pilot)
+    setting = MethodSetting("tuned", tau, clock, delays or Delays(tau=tau), seed, "auto")
+    setting = setting._replace(costs=agreed_costs(problem.network.peers, costs))
+    if ranks is not None:
+        checks.whole("ranks", ranks, 1)
+    names = None if algorithms is None else list(algorithms)
+    return plan_with(problem, setting, tol, names, pilot, ranks)
 
 
 def plan_with(
     problem: Problem, setting: MethodSetting, tol: float, names: list[str] | None = None,
-    pilot: bool = True,
+    pilot: bool = True, ranks: int | None = None,
 ) -> Plan:  # fmt: skip
     """The plan for a method's settings; with ranks, all call it."""
-    found, refused = predict_all(problem, setting, tol, names)
+    found, refused = predict_all(problem, setting, tol, names, ranks)
     if not found:
         raise ParameterError(next(iter(refused.values()), "There is no algorithm to plan with."))
     found, spent = refine(problem, setting, tol, found) if pilot else (found, 0.0)
-    sizes = Sizes.of(problem, setting.tau)
+    sizes = Sizes.of(problem, setting.tau, setting.costs)
     graph = problem.topology.name
     curves = Curves(sizes, tol, found, graph.partition(":")[0])
-    return Plan(
-        found, tol, sizes, graph, refused, spent, curves.over_nodes(), curves.over_tau(),
-        curves.critical(),
-    )  # fmt: skip
+    return Plan(found, tol, sizes, graph, refused, spent, **curves.all())
 
 
 class Curves:
@@ -233,55 +261,61 @@ class Curves:
             for name, (c, w) in self.scales.items()
         }
 
-    def on(self, facts: FamilyFacts, tau: float | None = None) -> dict[str, Parts]:
-        """Parts of the times on another graph, with the same rows and regularisation in total."""
+    def moved(self, facts: FamilyFacts) -> Sizes:
+        """The sizes on another graph, with the same rows and regularisation in total."""
         n, sizes = facts.n_nodes, self.sizes
-        m = sizes.n * sizes.m / n
-        moved = sizes._replace(
-            n=n, m=m, gamma=facts.gamma, n_edges=facts.n_edges, diameter=facts.diameter
-        )
-        return self.parts(moved if tau is None else moved._replace(tau=tau))
+        return sizes._replace(
+            n=n, m=sizes.n * sizes.m / n, gamma=facts.gamma, n_edges=facts.n_edges,
+            diameter=facts.diameter,
+        )  # fmt: skip
 
-    def over_nodes(self) -> list[Point]:
-        points = []
-        for n in self._numbers():
-            parts = self.on(family_facts(self.graph, n))
-            times = {name: each.time for name, each in parts.items()}
-            points.append(Point(self.graph, n, self.sizes.tau, times))
-        return points
+    def all(self) -> dict[str, Any]:
+        """What a `Plan` says about other networks."""
+        here = self.sizes.n
+        return {
+            "over_nodes": [self._point(self.graph, facts) for facts in self._sizes_of_graph()],
+            "over_tau": [self._at(self.graph, self.sizes._replace(tau=tau)) for tau in TAUS],
+            "over_graphs": [
+                self._point(graph, facts)
+                for graph in GRAPHS
+                if here > 1 and (facts := _facts(graph, here)) is not None
+            ],
+            "critical": self.critical(),
+        }
 
-    def over_tau(self) -> list[Point]:
-        points = []
-        for tau in TAUS:
-            parts = self.parts(self.sizes._replace(tau=tau))
-            times = {name: each.time for name, each in parts.items()}
-            points.append(Point(self.graph, self.sizes.n, tau, times))
-        return points
+    def _point(self, graph: str, facts: FamilyFacts) -> Point:
+        return self._at(graph, self.moved(facts))
+
+    def _at(self, graph: str, sizes: Sizes) -> Point:
+        times = {name: each.time for name, each in self.parts(sizes).items()}
+        return Point(graph, sizes.n, sizes.tau, times)
 
     def critical(self) -> dict[str, float | None]:
         """Nodes at which the network takes as long as computing, interpolated."""
         found: dict[str, float | None] = dict.fromkeys(self.scales)
         before: dict[str, float] = {}
-        for n in self._numbers():
-            for name, parts in self.on(family_facts(self.graph, n)).items():
+        for facts in self._sizes_of_graph():
+            for name, parts in self.parts(self.moved(facts)).items():
                 ratio = math.log(max(parts.network, 1e-300) / parts.computing)
                 if found[name] is None and name in before and before[name] < 0.0 <= ratio:
                     share = ratio / (ratio - before[name])
-                    found[name] = n * 4.0**-share
+                    found[name] = facts.n_nodes * 4.0**-share
                 before[name] = ratio
         return found
 
-    def _numbers(self) -> list[int]:
-        """Numbers of nodes for which the graph has a closed form, with a row for each."""
-        numbers = []
-        for n in NODES:
-            try:
-                family_facts(self.graph, n)
-            except GraphError:
-                continue
-            if n <= self.sizes.n * self.sizes.m:
-                numbers.append(n)
-        return numbers
+    def _sizes_of_graph(self) -> list[FamilyFacts]:
+        """The graph with other numbers of nodes, at most one node per row."""
+        n_rows = self.sizes.n * self.sizes.m
+        found = [_facts(self.graph, n) for n in NODES if n <= n_rows]
+        return [facts for facts in found if facts is not None]
+
+
+def _facts(graph: str, n: int) -> FamilyFacts | None:
+    """Facts of a family of graphs, None where it has no such size or no closed form."""
+    try:
+        return family_facts(graph, n)
+    except GraphError:
+        return None
 
 
 def _scales(each: Prediction, parts: Parts) -> tuple[float, float]:
@@ -295,7 +329,7 @@ def _scales(each: Prediction, parts: Parts) -> tuple[float, float]:
 
 def plan_sizes(
     n_samples: int, n_features: int, kappa: float, graphs: Sequence[str], nodes: Sequence[int],
-    tau: float = 5.0, tol: float = 1e-6,
+    tau: float = 5.0, tol: float = 1e-6, costs: str | Costs = "paper",
 ) -> list[Plan]:  # fmt: skip
     """Plans without data, one per graph and number of nodes.
 
@@ -308,38 +342,36 @@ def plan_sizes(
     >>> one.best.algorithm
     'adfs'
     """
-    found = []
+    found, each_step = [], Costs.read(costs).of_dense(n_features)
+    prices, seconds = each_step.largest(), float(each_step.seconds[0])
     for graph in graphs:
         for n in nodes:
             facts = family_facts(graph, n)
             sizes = Sizes(
                 n, n_samples / n, tau, kappa, kappa, facts.gamma, facts.n_edges, facts.diameter,
-                n_features, dense_hessian_cost(n_features),
+                n_features, **prices,
             )  # fmt: skip
-            found.append(_plan_of(sizes, tol, graph))
+            found.append(_plan_of(sizes, tol, graph, seconds))
     return found
 
 
-def _plan_of(sizes: Sizes, tol: float, graph: str) -> Plan:
+def _plan_of(sizes: Sizes, tol: float, graph: str, seconds: float) -> Plan:
     every = [
-        _from_parts(name, parts, sizes)
+        _from_parts(name, parts, sizes, seconds)
         for name, parts in sizes.runs(tol).items()
         if sizes.n == 1 or name not in ONE_MACHINE
         if sizes.n_features <= MOST_FEATURES or name != "newton"
     ]
     every.sort(key=lambda each: each.idealized_time)
     curves = Curves(sizes, tol, every, graph)
-    return Plan(
-        every, tol, sizes, f"{graph}:{sizes.n}", over_nodes=curves.over_nodes(),
-        over_tau=curves.over_tau(), critical=curves.critical(),
-    )  # fmt: skip
+    return Plan(every, tol, sizes, f"{graph}:{sizes.n}", **curves.all())
 
 
-def _from_parts(name: str, parts: Parts, sizes: Sizes) -> Prediction:
+def _from_parts(name: str, parts: Parts, sizes: Sizes, seconds: float) -> Prediction:
     n_comm = sizes.n_messages(name, parts.vectors)
     limit = "network" if parts.computing < parts.network else "computing"
     work = parts.computing * sizes.n
     return Prediction(
         name, math.nan, parts.time, parts.computing, work, n_comm,
-        8.0 * sizes.n_features * n_comm, limit, "sizes",
+        8.0 * sizes.n_features * n_comm, limit, "sizes", None if math.isnan(seconds) else seconds * parts.time,
     )  # fmt: skip

@@ -24,7 +24,9 @@ class Prediction(NamedTuple):
     ``computing`` is the part of the idealized time in which the busiest node computes, and
     ``work`` what all nodes compute, both in proximal steps. ``limit`` is ``computing``, ``visits``
     (every sample has to be seen), ``conditioning`` (many passes) or ``network``; ``basis`` says
-    where the number of iterations comes from: ``theory`` or ``pilot``.
+    where the number of iterations comes from: ``theory`` or ``pilot``. ``seconds`` are known where
+    the costs have those of a proximal step, else None. A method that chooses its kinds of rounds on
+    its way is not ``alike``: their number does not say how long it takes.
     """
 
     algorithm: str
@@ -36,17 +38,26 @@ class Prediction(NamedTuple):
     bytes: float
     limit: str
     basis: str
+    seconds: float | None = None
+    alike: bool = True
 
     def with_iterations(self, iterations: float) -> "Prediction":
         """The same method with iterations that a pilot has found."""
         scale = iterations / self.iterations
         names = ("idealized_time", "computing", "work", "n_comm", "bytes")
         scaled = {name: scale * getattr(self, name) for name in names}
-        return self._replace(iterations=iterations, basis="pilot", **scaled)
+        seconds = None if self.seconds is None else scale * self.seconds
+        return self._replace(iterations=iterations, basis="pilot", seconds=seconds, **scaled)
 
 
-def predict(problem: Problem, name: str, setting: MethodSetting, tol: float) -> Prediction:
-    """Predict a run of the method ``name`` from zero to the relative gap ``tol``."""
+def predict(
+    problem: Problem, name: str, setting: MethodSetting, tol: float, ranks: int | None = None
+) -> Prediction:
+    """Predict a run of the method ``name`` from zero to the relative gap ``tol``.
+
+    Seconds are those on ``ranks`` processes, each with a core of its own; by default as many as the
+    problem is spread over, or one per node where it is in one process.
+    """
     method = REGISTRY[name](problem, setting)
     iterations = max(1.0, expected_iterations(method, tol))
     clock, counts, n_events = timed(method, iterations, setting.delays.law != "constant")
@@ -63,7 +74,24 @@ def predict(problem: Problem, name: str, setting: MethodSetting, tol: float) -> 
         bytes=scale * counts.bytes,
         limit=_limit(method, busy / clock.time if clock.time > 0.0 else 1.0, passes),
         basis="theory",
+        seconds=_seconds(problem, setting, clock, scale, ranks),
+        alike=not hasattr(method.algorithm, "executed"),
     )
+
+
+def _seconds(
+    problem: Problem, setting: MethodSetting, clock: Any, scale: float, ranks: int | None
+) -> float | None:
+    """What a rank waits, and what the busiest one computes for all of its nodes."""
+    seconds = setting.costs.of(problem).seconds
+    if np.isnan(seconds).any():
+        return None
+    n, network = problem.n_nodes, problem.network
+    size = ranks or (n if network.is_whole else network.size)
+    rank_of = np.arange(n) * min(size, n) // n if network.is_whole else network.rank_of
+    computing = float(np.bincount(rank_of, clock.busy * seconds).max())
+    waiting = max(0.0, clock.time - float(np.max(clock.busy)))
+    return scale * (computing + (waiting * float(seconds.max()) if size > 1 else 0.0))
 
 
 def expected_iterations(method: Method, tol: float) -> float:
@@ -95,8 +123,9 @@ def _limit(method: Method, busy: float, passes: float) -> str:
 
 
 def predict_all(
-    problem: Problem, setting: MethodSetting, tol: float, names: list[str] | None = None
-) -> tuple[list[Prediction], dict[str, str]]:
+    problem: Problem, setting: MethodSetting, tol: float, names: list[str] | None = None,
+    ranks: int | None = None,
+) -> tuple[list[Prediction], dict[str, str]]:  # fmt: skip
     """Predictions of all methods that take the problem, fastest first; and why others do not."""
     found, refused = [], {}
     for name in sorted(REGISTRY) if names is None else names:
@@ -104,7 +133,7 @@ def predict_all(
             refused[name] = "It is for one machine that holds all samples."
             continue
         try:
-            found.append(predict(problem, name, setting, tol))
+            found.append(predict(problem, name, setting, tol, ranks))
         except ParameterError as error:
             refused[name] = str(error)
     return sorted(found, key=lambda each: each.idealized_time), refused

@@ -8,8 +8,11 @@ import math
 from typing import NamedTuple
 
 from adfs.algorithms.descent import messages
+from adfs.algorithms.dual_gradient import dual_cost
 from adfs.algorithms.lbfgs import usual_evaluations
-from adfs.algorithms.newton import hessian_cost, usual_steps
+from adfs.algorithms.newton import usual_steps
+from adfs.algorithms.tron import pass_cost
+from adfs.costs import Costs
 from adfs.problem.finite_sum import Problem
 
 # What runs took over the formulas of `Sizes.parts`.
@@ -48,10 +51,17 @@ class Sizes(NamedTuple):
     n_edges: int = 0
     diameter: int = 0
     n_features: int = 1
-    hessian: float = 1.0  # a sample's part of the Hessian, in proximal steps
+    # What steps cost, in proximal steps, as `adfs.Costs` has them.
+    gradient: float = 1.0
+    sampled_gradient: float = 1.0
+    product: float = 1.0
+    hessian: float = 1.0
+    dual_gradient: float = 1.0
+    iterative_dual_gradient: float = 1.0
+    factorisation: float = 0.0
 
     @classmethod
-    def of(cls, problem: Problem, tau: float) -> "Sizes":
+    def of(cls, problem: Problem, tau: float, costs: Costs | None = None) -> "Sizes":
         """Sizes of a problem; a loss that is not smooth counts as one of curvature 1."""
         n, topology = problem.n_nodes, problem.topology
         if problem.loss.smooth:
@@ -60,7 +70,7 @@ class Sizes(NamedTuple):
             kappas = (float(problem.dual_bounds.kappa.max()),) * 2
         return cls(
             n, problem.n_samples / n, tau, *kappas, topology.spectrum.gamma, topology.n_edges,
-            topology.diameter, problem.n_features, float(hessian_cost(problem).max()),
+            topology.diameter, problem.n_features, **(costs or Costs.paper()).of(problem).largest(),
         )  # fmt: skip
 
     @property
@@ -83,12 +93,14 @@ class Sizes(NamedTuple):
         n, m, tau, kappa_s, kappa_b, gamma = self[:6]
         root, slow = math.sqrt(kappa_b), math.sqrt(kappa_b / gamma)
         gossip, visits = math.sqrt(kappa_s / gamma), m + kappa_s + 1.0 / gamma
-        shared = Parts(m + math.sqrt(m * kappa_s / n), self.diameter * tau * root, root)
+        work = m * self.gradient + math.sqrt(m * kappa_s / n) * self.sampled_gradient
+        shared = Parts(work, self.diameter * tau * root, root)
+        dual = m * dual_cost(self, n, self.n_features)
         found = {
             "adfs": Parts(m + math.sqrt(m * kappa_s), (1.0 + tau) * gossip, gossip),
-            "msda": Parts(m * root, tau * slow, slow),
-            "ssda": Parts(m * slow, tau * slow, slow),
-            "esdacd": Parts(m * slow, tau * slow, slow),
+            "msda": Parts(dual * root, tau * slow, slow),
+            "ssda": Parts(dual * slow, tau * slow, slow),
+            "esdacd": Parts(dual * slow, tau * slow, slow),
             "dsba": Parts(visits, tau * visits, visits),
             "katyusha": shared,
             "l-katyusha": shared,
@@ -103,8 +115,10 @@ class Sizes(NamedTuple):
         many = usual_evaluations(self.kappa_b, self.n_features, tol)
         few = usual_steps(self.kappa_b, tol)
         rounds, rows = self.diameter + self.n_features + 3, (self.n_features + 3.0) / 2.0
-        found["lbfgs"] = found["tron"] = Parts(self.m, self.diameter * self.tau, 1.0).times(many)
-        found["newton"] = Parts(self.m * (1.0 + self.hessian), rounds * self.tau, rows).times(few)
+        for name, cost in (("lbfgs", self.gradient), ("tron", pass_cost(self))):
+            found[name] = Parts(self.m * cost, self.diameter * self.tau, 1.0).times(many)
+        work = self.m * (self.gradient + self.hessian) + self.factorisation
+        found["newton"] = Parts(work, rounds * self.tau, rows).times(few)
         return found if self.n > 1 else _without_network(found)
 
     def n_messages(self, name: str, vectors: float) -> float:

@@ -18,6 +18,8 @@ from adfs.randomness import stream_key
 from adfs.schedule.delays import Delays
 from adfs.schedule.events import Events
 
+DRAWS = 1 << 18  # random numbers for a mean
+
 
 class Cost(NamedTuple):
     """A kind of round: elementary steps at each node, side by side, then communication rounds."""
@@ -27,20 +29,24 @@ class Cost(NamedTuple):
 
 
 class Rounds:
-    """Kinds of rounds in a fixed pattern, repeated forever.
+    """Kinds of rounds in a fixed pattern, repeated forever after an ``opening``.
 
     Examples
     --------
     >>> Rounds([1, 0, 0]).draw(2, 7).which
     array([0, 1, 0, 0, 1], dtype=int32)
+    >>> Rounds([0], opening=[2, 1]).draw(1, 4).which
+    array([1, 0, 0], dtype=int32)
     """
 
-    def __init__(self, pattern: Sequence[int]) -> None:
-        self._pattern = np.array(pattern, dtype=np.int32)
+    def __init__(self, pattern: Sequence[int], opening: Sequence[int] = ()) -> None:
+        self._pattern, self._opening = (np.array(each, np.int32) for each in (pattern, opening))
 
     def draw(self, start: int, stop: int) -> Events:
         """Rounds ``start`` to ``stop``."""
-        which = self._pattern[np.arange(start, stop) % len(self._pattern)]
+        late = np.arange(start, stop) - len(self._opening)
+        which = self._pattern[late % len(self._pattern)]
+        which[late < 0] = self._opening[start : start + int(np.sum(late < 0))]
         return Events(start, which, np.full(stop - start, -1, np.int32))
 
 
@@ -56,6 +62,15 @@ class CoinRounds:
         which = np.empty(stop - start, np.int32)
         sampling.draw_coins(which, start, self._key, self.p)
         return Events(start, which, np.full(stop - start, -1, np.int32))
+
+
+def mean_time(cost: Cost, edges: NDArray[np.integer], n_nodes: int, delays: Delays) -> float:
+    """Idealized time of a round, under a random law the mean of many rounds."""
+    draws = float(np.sum(cost.work)) + cost.rounds * len(edges)
+    count = 1 if delays.law == "constant" else int(np.clip(DRAWS / max(draws, 1.0), 16, 1024))
+    clock = RoundClock([cost], edges, n_nodes, delays)
+    clock.advance(Rounds([0]).draw(0, count))
+    return clock.time / count
 
 
 class RoundClock:
@@ -88,11 +103,15 @@ class RoundClock:
         }
 
     @property
+    def lengths(self) -> NDArray[np.float64]:
+        """How long a round of each kind takes without randomness, (kinds,)."""
+        slowest = float(np.max(self._tau, initial=0.0))
+        return np.asarray(np.max(self._speed * self._work, axis=1) + self._rounds * slowest)
+
+    @property
     def time(self) -> float:
         """Idealized time so far; constant delays are counted, the same however rounds are cut."""
-        slowest = float(np.max(self._tau, initial=0.0))
-        lengths = np.max(self._speed * self._work, axis=1) + self._rounds * slowest
-        return float(self._state["counts"] @ lengths + self._state["random"][0])
+        return float(self._state["counts"] @ self.lengths + self._state["random"][0])
 
     @property
     def finish(self) -> NDArray[np.float64]:

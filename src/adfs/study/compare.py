@@ -16,6 +16,7 @@ from typing import Any
 
 from adfs.algorithms.base import Method, MethodSetting
 from adfs.checks import choice, whole
+from adfs.costs import Costs
 from adfs.engine.interrupts import Interrupts
 from adfs.engine.progress import RunBars, RunLines, RunProgress, named, run_display
 from adfs.engine.run_controller import HALF_A_DECADE, EvenCurve, Progress
@@ -66,6 +67,7 @@ def compare(
     axis: str = "idealized_time",
     command: str = "",
     interrupts: Interrupts | None = None,
+    costs: str | Costs = "paper",
 ) -> Comparison:
     """Run algorithms on one problem until each is within ``tol`` of the certified optimum.
 
@@ -106,6 +108,8 @@ def compare(
     interrupts : Interrupts, optional
         One that is already active, instead of a new one for ``signals``. If it received a signal
         before, no run starts.
+    costs : {"paper", "measured"} or Costs
+        What elementary steps take, as for `adfs.solve`.
 
     Examples
     --------
@@ -132,8 +136,9 @@ def compare(
     all_seeds = range(first, first + whole("seeds", seeds, 1))
     usual = Delays(tau=tau)  # refuses a tau that is no time
     setting = MethodSetting(
-        tau=float(tau), clock=choice("clock", clock, CLOCKS), delays=delays or usual
-    )
+        tau=float(tau), clock=choice("clock", clock, CLOCKS), delays=delays or usual,
+        costs=Costs.read(costs),
+    )  # fmt: skip
     setting.delays.nominal(problem.topology.n_edges, problem.n_nodes)  # refuses too many or few
     config = {
         **describe(problem, setting, contenders, list(all_seeds), stopping),

@@ -30,6 +30,7 @@ import numpy as np
 
 import adfs
 from adfs.algorithms.base import MethodSetting
+from adfs.costs import processor
 from adfs.engine.stopping import Stopping
 from adfs.engine.trace import Trace
 from adfs.errors import DataError
@@ -46,7 +47,7 @@ DIGITS = 16  # of a digest in a file's name: 64 bits
 CONFIG, SUMMARY, TABLE, RUNS = "config.json", "comparison.json", "table.csv", "runs"
 FILES = (CONFIG, SUMMARY, TABLE, "convergence.png", "convergence.pdf")
 # A folder belongs to one problem under one time model; algorithms, seeds and limits may be added.
-BELONGS_TO = ("problem", "tau", "clock", "delays")
+BELONGS_TO = ("problem", "tau", "clock", "delays", "costs")
 LIMITS = ("tol", "clock_limit", "time_limit", "max_iter")
 
 
@@ -73,6 +74,7 @@ def describe(
         "tau": setting.tau,
         "clock": setting.clock,
         "delays": json_value(asdict(setting.delays)),
+        "costs": setting.costs.to_dict(),
         "algorithms": [{"label": each.label, **each._asdict()} for each in contenders],
         "seeds": seeds,
         **{name: getattr(stopping, name) for name in LIMITS},
@@ -97,12 +99,9 @@ def describe_machine() -> dict[str, Any]:
     """Versions and the machine: without them wall times mean nothing."""
     versions = {"python": platform.python_version(), "adfs": adfs.__version__}
     versions |= {name: metadata.version(name) for name in PACKAGES}
-    cpu = None
-    with contextlib.suppress(OSError):
-        cpu = re.search(r"^model name\s*:\s*(.*?)\s*$", Path("/proc/cpuinfo").read_text(), re.M)
     return {
         "versions": versions,
-        "cpu": cpu[1] if cpu else platform.processor() or platform.machine(),
+        "cpu": processor(),
         "cores": os.cpu_count() or 1,
         "platform": platform.platform(),
     }
@@ -114,7 +113,7 @@ def run_identity(config: dict[str, Any], job: Job, stopping: Stopping) -> dict[s
         "problem": config["problem"]["fingerprint"],
         **job[0]._asdict(),
         "seed": job[1],
-        **{name: config[name] for name in ("tau", "clock", "delays")},
+        **{name: config[name] for name in ("tau", "clock", "delays", "costs")},
         **{name: getattr(stopping, name) for name in LIMITS},
         "adfs": config["versions"]["adfs"],
     }

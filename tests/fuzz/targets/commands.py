@@ -34,7 +34,8 @@ def draw(generator):
     arguments += [word for flag, value in LIMITS.items() if flag in leaf.flags
                   for word in (flag, value)]  # fmt: skip
     if path[:1] == ["info"]:
-        arguments = [word for word in arguments if word not in ("--compile", "--mpi")]
+        arguments = [word for word in arguments if word not in ("--compile", "--mpi", "--costs")]
+    arguments = ["paper" if word == "measured" else word for word in arguments]  # takes seconds
     if generator.random() < 0.15:
         place = int(generator.integers(len(arguments) + 1))
         arguments.insert(place, pick(generator, WORDS + NUMBERS + FILES))

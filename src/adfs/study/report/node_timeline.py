@@ -34,7 +34,8 @@ class Activity:
     """Intervals of dtype ``INTERVAL``, sorted by event within a node.
 
     They belong to ``n_events`` events, of which the first ``shown`` are drawn; ``unit`` is what
-    such an event is called.
+    such an event is called. They are only ``expected`` where the method chose other ones on its
+    way.
     """
 
     table: Intervals
@@ -42,6 +43,7 @@ class Activity:
     n_events: int
     shown: int
     unit: str
+    expected: bool = False
 
     @cached_property
     def shares(self) -> Intervals:
@@ -87,8 +89,9 @@ class Activity:
             lines.append((f"node {node}", areas))
         part = f" Nodes 0 to {n - 1} of {self.n_nodes:,}." if n < self.n_nodes else ""
         caption = (
-            f"What each node does{f' under {name}' if name else ''} at first: idealized time, in "
-            f"units of one proximal step.{part}"
+            f"What each node does{f' under {name}' if name else ''} at first"
+            f"{', as expected before the run' if self.expected else ''}: idealized time, in units "
+            f"of one proximal step.{part}"
         )
         return _picture(lines, NODE_WORDS, end, caption)
 

@@ -3,6 +3,7 @@
 Both begin with the result, and end with theory beside measurement: rates are fitted to traces.
 """
 
+import dataclasses
 import math
 import platform
 import sys
@@ -14,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from adfs.algorithms.base import MethodSetting, Source, get_algorithm
+from adfs.costs import Costs
 from adfs.engine.execution import Execution
 from adfs.engine.run_identity import data_fingerprint
 from adfs.errors import AdfsError
@@ -182,7 +184,9 @@ def _run_activity(problem: Problem, result: Result, delays: Delays) -> Activity 
         return activity_of(source, clock, chosen, result.iterations)
     if not problem.network.is_whole:
         return None
-    setting = MethodSetting(result.rule, result.tau, result.clock, delays, result.seed)
+    setting = MethodSetting(
+        result.rule, result.tau, result.clock, delays, result.seed, costs=result.costs
+    )
     return _again(problem, result.algorithm, setting, result.setup_time, result.iterations)[1]
 
 
@@ -200,7 +204,10 @@ def _again(
     except AdfsError:
         return None, None
     chosen = method.parameters
-    return chosen, activity_of(method.source, method.clock, chosen, n_events)
+    activity = activity_of(method.source, method.clock, chosen, n_events)
+    if activity is not None and hasattr(method.algorithm, "executed"):
+        activity = dataclasses.replace(activity, expected=True)
+    return chosen, activity
 
 
 def compare_page(
@@ -248,11 +255,11 @@ def compare_page(
         longest = max(len(run.trace) for run in shown)
         chart = make_chart(curves, axis, "suboptimality", config["tol"], longest)
     delays, model = Delays(**config["delays"]), (config["tau"], config["clock"])
-    activities, parameters = {}, {}
+    activities, parameters, costs = {}, {}, Costs.read(config["costs"])
     for label, runs in labels.items():
         run = runs[:MOST_SEEDS][-1]
         events = max(int(each.trace.last()["iteration"] or 0) for each in runs)
-        setting = MethodSetting(run.rule, *model, delays, run.seed)
+        setting = MethodSetting(run.rule, *model, delays, run.seed, costs=costs)
         # The comparison keeps only the text of the parameters.
         chosen, activities[label] = _again(problem, run.algorithm, setting, run.setup_time, events)
         parameters[label] = (run.parameters if chosen is None else chosen), run.rule

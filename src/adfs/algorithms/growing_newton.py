@@ -1,0 +1,280 @@
+"""Newton's method on growing samples, for nodes with many rows: the tuned form of `newton`.
+
+First steps are taken on samples of the rows (`nested_samples`), each level with a Hessian of its
+own. A sample is a smaller problem with the same minimiser but for its statistical error, so
+
+- it has more regularisation than its share of all rows: in all, ``sum sigma`` and ``1 / share - 1``
+  times the curvature of a mean row (at 0), because a feature that is rare in the sample would
+  otherwise get a weight from which Newton's method at all rows does not come back;
+- it is left once the next decrement ``g . H^-1 g`` is expected below that error,
+  ``d (1 / share - 1) tr G / tr H``, G the sum of the squared gradients of single rows.
+
+A step is expected to leave the part ``curve sqrt(decrement)`` of a decrement, with the ``curve`` of
+the last step; one with the Hessian of an earlier point four times as much, or what the last such
+step left. An evaluation computes a new Hessian only where the decrement falls more per time with
+it. At all rows this is Newton's method with its damping, after a step that failed there with all
+its Hessians.
+"""
+
+import dataclasses
+import functools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from adfs.algorithms import base
+from adfs.algorithms.base import Vector
+from adfs.algorithms.descent import messages
+from adfs.algorithms.nested_samples import NestedSamples
+from adfs.algorithms.newton import (
+    BLOCK,
+    Newton,
+    NewtonParameters,
+    NewtonState,
+    evaluation_costs,
+    usual_steps,
+)
+from adfs.costs import NodeCosts
+from adfs.problem.finite_sum import Problem
+from adfs.schedule.events import Events
+from adfs.schedule.rounds import Cost, RoundClock, Rounds
+from adfs.threads import one_blas_thread
+
+GROWTHS = (8, 16, 32)  # of the sample from level to level: the first that is cheap enough
+LEAST = 20  # rows per feature in a sample
+SHARE = 0.5  # most that samples take, of the time of an evaluation at all rows
+OPENING = 2  # evaluations that the first sample usually takes; the others take one
+STALE = 4.0  # what a step with an earlier Hessian leaves, over what a step with its own leaves
+DIGITS = math.log(1e4)  # most that a step at all rows is credited with: runs end
+
+
+def choose_shares(
+    n_samples: int, n_features: int, time_of: Callable[[float], float]
+) -> tuple[float, ...]:
+    """Shares of the rows in nested samples; only 1 where samples are not expected to pay.
+
+    ``time_of`` is the time of an evaluation on a share of the rows. Samples save at least one
+    evaluation at all rows, and may take `SHARE` of it.
+
+    Examples
+    --------
+    >>> choose_shares(10_000, 20, lambda share: 100.0 * share + 1.0)
+    (0.125, 1.0)
+    >>> choose_shares(10_000, 20, lambda share: 100.0 * share + 40.0)
+    (1.0,)
+    """
+    for growth in GROWTHS:
+        chains: list[tuple[float, tuple[float, ...]]] = []
+        smallest = 1.0 / growth
+        while n_samples * smallest >= LEAST * n_features:
+            above = chains[-1][1] if chains else (1.0,)
+            shares = (smallest, *above)
+            time = (OPENING - 1) * time_of(smallest) + sum(time_of(each) for each in shares[:-1])
+            chains.append((time, shares))
+            smallest /= growth
+        time, shares = min(chains, default=(math.inf, (1.0,)))
+        if time <= SHARE * time_of(1.0):
+            return shares
+    return (1.0,)
+
+
+@dataclass
+class GrowingState(NewtonState):
+    """State of a run: beside Newton's, the sample in use, and what was learnt."""
+
+    level: int = 0  # sample of the next evaluation
+    keeps: bool = False  # the next evaluation keeps the Hessian
+    center: Vector = field(default_factory=lambda: np.zeros(0))  # where the Hessian was taken
+    bend: int = 0  # its sample
+    stale: bool = False  # the Hessian is not that of theta
+    curve: float = math.inf  # what a step leaves, over the root of the decrement
+    left: float = math.inf  # what a step with an earlier Hessian leaves
+    row: float = 0.0  # curvature of a mean row
+    unit: float = 0.0  # statistical error, over 1 / share - 1
+    careful: bool = False  # a step has failed at this level
+    spent: float = 0.0  # time so far
+    kinds: list[int] = field(default_factory=list)  # of the evaluations in the last block
+
+
+class GrowingNewton(Newton[GrowingState]):
+    """Newton's method on nested samples.
+
+    There are two kinds of evaluations per sample, with a Hessian and without; ``times`` has one
+    row per sample.
+    """
+
+    new_state = GrowingState
+    vectors = (*Newton.vectors, "center")
+    numbers = (
+        *Newton.numbers, "level", "keeps", "bend", "stale", "curve", "left", "row", "unit",
+        "careful", "spent",
+    )  # fmt: skip
+
+    def __init__(
+        self, problem: Problem, parameters: NewtonParameters, samples: NestedSamples,
+        times: base.Matrix,
+    ) -> None:  # fmt: skip
+        super().__init__(problem, parameters)
+        self.samples, self._times = samples, times
+        self._odds = [1.0 / share - 1.0 for share in samples.shares]
+        self.prices = [
+            self._price(level, with_hessian)
+            for level in range(samples.last + 1)
+            for with_hessian in (True, False)
+        ]
+        samples.load_kernels()
+
+    def _price(self, level: int, with_hessian: bool) -> base.Counts:
+        d = self.problem.n_features
+        n_numbers = d + 1 + (level < self.samples.last) + with_hessian * d * (d + 1) // 2
+        price = messages(self.problem.n_nodes, n_numbers, d)
+        return price._replace(n_grad=int(self.samples.sizes[level].sum()))
+
+    def init(self, theta: Vector | None = None) -> GrowingState:
+        """A model to start from is improved at all rows."""
+        state = super().init(theta)
+        state.center = state.theta
+        state.level = 0 if theta is None else self.samples.last
+        return state
+
+    def step(self, state: GrowingState, events: Events) -> GrowingState:
+        state.kinds = []
+        return super().step(state, events)
+
+    def executed(self, state: GrowingState, events: Events) -> Events:
+        """The block with the kinds of evaluations that it came to be."""
+        return events._replace(which=np.array(state.kinds, dtype=np.int32))
+
+    def _evaluate(self, state: GrowingState) -> None:
+        state.kinds.append(2 * state.level + state.keeps)
+        state.spent += float(self._times[state.level, int(state.keeps)])
+        objective, gradient, spread = self._values(state)
+        is_first, before, was_stale = np.isinf(state.objective), -state.slope, state.stale
+        good = self._is_good(state, 1.0, objective, float(state.direction @ gradient))
+        learns = good and not is_first and state.damping == 0.0
+        if good:
+            state.trusted = state.trusted if is_first else state.damping == 0.0
+            self._take(state, objective, gradient)
+            state.stale = state.keeps
+            if not state.stale:
+                self._bend(state, is_first)
+        else:
+            self._refuse(state)
+            state.careful = True
+        self._aim(state)
+        if learns:
+            self._learn(state, before, was_stale)
+        if state.level < self.samples.last:
+            d = len(state.theta)
+            curvature = float(np.trace(state.hessian)) - d * self._sigma(state, state.bend)
+            state.unit = d * spread / curvature if curvature > 0.0 else 0.0
+        self._choose(state)
+
+    def _sigma(self, state: GrowingState, level: int) -> float:
+        """Regularisation of a sample."""
+        return self.problem.total_sigma + self._odds[level] * state.row
+
+    def _values(self, state: GrowingState) -> tuple[float, Vector, float]:
+        """The sample's objective, gradient and squared gradients at the trial point."""
+        theta, more = state.trial, self._odds[state.level] * state.row
+        objective, gradient, spread = self.samples.objective_and_gradient(theta, state.level)
+        return objective + 0.5 * more * float(theta @ theta), gradient + more * theta, spread
+
+    def _bend(self, state: GrowingState, is_first: bool) -> None:
+        """Compute the Hessian at ``theta``, which is 0 in the first evaluation of a run."""
+        state.center, state.bend = state.theta, state.level
+        hessian = self._plain_hessian(state)
+        if is_first and state.level == 0:
+            losses = float(np.trace(hessian)) - len(hessian) * self.problem.total_sigma
+            state.row = max(0.0, losses) / self.problem.n_samples
+        state.hessian = self._regularised(state, hessian)
+
+    def _plain_hessian(self, state: GrowingState) -> base.Matrix:
+        """That of the sample, with the regularisation of all rows."""
+        add = functools.partial(self.samples.add_hessian, state.center, state.bend)
+        return self._sum_of_hessians(add)
+
+    def _regularised(self, state: GrowingState, hessian: base.Matrix) -> base.Matrix:
+        hessian[np.diag_indices_from(hessian)] += self._odds[state.bend] * state.row
+        return hessian
+
+    def _learn(self, state: GrowingState, before: float, was_stale: bool) -> None:
+        """What the step that was taken has left of the decrement."""
+        left = -state.slope / before if before > 0.0 else 0.0
+        if was_stale:
+            state.left = left
+        else:
+            state.curve = left / math.sqrt(before) if before > 0.0 else 0.0
+
+    def _choose(self, state: GrowingState) -> None:
+        """The sample of the next evaluation, and whether it has a Hessian."""
+        decrement = max(0.0, -state.slope)
+        if not state.stale:
+            state.left = STALE * self._left(state, decrement)
+        expected = decrement * (state.left if state.stale else self._left(state, decrement))
+        if state.level < self.samples.last:
+            enough = expected <= state.unit * self._odds[state.level] and state.damping == 0.0
+            level = state.level + enough
+            if state.spent + self._times[level, 0] > SHARE * self._times[-1, 0]:
+                level = self.samples.last
+            if level > state.level:
+                state.level, state.careful, state.keeps = level, False, False
+                state.objective = math.inf  # of another function
+                return
+        state.keeps = self._is_cheaper_kept(state, expected)
+
+    def _left(self, state: GrowingState, decrement: float) -> float:
+        """What a step is expected to leave of a decrement."""
+        return state.curve * math.sqrt(decrement)
+
+    def _is_cheaper_kept(self, state: GrowingState, decrement: float) -> bool:
+        """Whether the decrement falls more per time without a new Hessian."""
+        fresh = self._left(state, decrement)
+        if state.careful or state.damping > 0.0 or not fresh < 1.0 or not state.left < 1.0:
+            return False
+        falls = [
+            DIGITS if left == 0.0 else min(DIGITS, -math.log(left)) for left in (fresh, state.left)
+        ]
+        with_hessian, without = self._times[state.level]
+        return bool(without * falls[0] < with_hessian * falls[1])
+
+    def restore(self, state: GrowingState, shared: base.Named) -> None:
+        super(Newton, self).restore(state, shared)
+        state.level, state.bend = int(state.level), int(state.bend)
+        if state.spent > 0.0:
+            with one_blas_thread():
+                state.hessian = self._regularised(state, self._plain_hessian(state))
+
+
+def prepare_growing(
+    problem: Problem, chosen: NewtonParameters, costs: NodeCosts, setting: base.MethodSetting
+) -> base.Method | None:
+    """The method on growing samples; None where they are not expected to pay."""
+
+    def times(every: list[Cost]) -> Vector:
+        edges = problem.topology.edges
+        return RoundClock(every, edges, problem.n_nodes, setting.delays).lengths
+
+    shares = choose_shares(
+        problem.n_samples,
+        problem.n_features,
+        lambda share: float(times(evaluation_costs(problem, costs, share))[0]),
+    )
+    if len(shares) == 1:
+        return None
+    every = [cost for share in shares for cost in evaluation_costs(problem, costs, share)]
+    samples = NestedSamples(problem, shares, setting.seed)
+    algorithm = GrowingNewton(
+        problem,
+        dataclasses.replace(chosen, shares=shares),
+        samples,
+        times(every).reshape(-1, 2),
+    )
+    opening = [0] * (OPENING - 1) + list(range(0, 2 * samples.last, 2))
+    return base.method_in_rounds(
+        algorithm, setting, every, Rounds([2 * samples.last], opening), block=BLOCK, shortest=1,
+        work=problem.n_samples,
+        typical=lambda tol: len(opening) + usual_steps(problem.conditioning.kappa_b(), tol) - 1.0,
+    )  # fmt: skip
