@@ -24,17 +24,12 @@ SIMPLE = "newton if d <= 2,000, else lbfgs"
 
 
 def time_to(result, tol=TOL):
-    """Idealized time at which the relative gap passed ``tol``, interpolated in its logarithm."""
+    """Idealized time of the first evaluation at which the relative gap was at most ``tol``."""
     if result.status != "converged":
         return math.inf
     trace = result.trace
     gaps = np.array(trace["duality_gap"]) / np.abs(trace["objective"])
-    times = np.array(trace["idealized_time"])
-    if len(gaps) < 2 or not gaps[-1] > 0.0 or not np.isfinite(gaps[-2]):
-        return float(times[-1])
-    before, after = np.log(gaps[-2:])
-    share = (math.log(tol) - before) / (after - before)
-    return float(times[-2] + share * (times[-1] - times[-2]))
+    return float(trace["idealized_time"][int(np.argmax(gaps <= tol))])
 
 
 def measure(setting, problem, delays, predictions, known):

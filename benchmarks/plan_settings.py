@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from adfs import Delays, Problem, Topology, datasets, partition
+from adfs import Delays, Problem, Topology, datasets, generators, partition
 
 
 class Setting(NamedTuple):
@@ -52,16 +52,11 @@ class Setting(NamedTuple):
 def load(name):
     """A data set, or random Fourier features of one: ``covtype+600``."""
     name, _, n_features = name.partition("+")
-    X, y = datasets.load(name)
+    samples = datasets.load(name)
     if not n_features:
-        return X, y
-    rng = np.random.default_rng(0)
-    rows = rng.permutation(X.shape[0])[:20_000]
-    X, y = np.asarray(X[rows].toarray() if hasattr(X, "toarray") else X[rows]), y[rows]
-    X = (X - X.mean(axis=0)) / (X.std(axis=0) + 1e-12)
-    d = int(n_features)
-    W = rng.standard_normal((X.shape[1], d)) / np.sqrt(X.shape[1])
-    return np.sqrt(2.0 / d) * np.cos(X @ W + rng.uniform(0.0, 2.0 * np.pi, d)), y
+        return samples
+    random = np.random.default_rng(0)
+    return generators.random_features(samples, int(n_features), 20_000, random)
 
 
 KNOWN = [

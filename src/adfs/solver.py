@@ -6,7 +6,7 @@ from typing import Literal
 from numpy.typing import ArrayLike
 
 from adfs.agreement import attempt
-from adfs.algorithms.base import MethodSetting
+from adfs.algorithms.base import CHOSEN, MethodSetting
 from adfs.costs import Costs, agreed_costs
 from adfs.engine.checkpointer import Checkpoints
 from adfs.engine.interrupts import Interrupts
@@ -144,7 +144,7 @@ def run_named(
 
     A method that is named has the paper's schedule unless another one is asked for.
     """
-    if setting.schedule == "auto" and algorithm not in ("auto", "best"):
+    if setting.schedule == "auto" and algorithm not in CHOSEN:
         setting = setting._replace(schedule="shared")
     method = run_best if algorithm == "best" else run
     return method(problem, algorithm, setting, stopping, options, interrupts)

@@ -167,3 +167,11 @@ def test_verbose_prints_a_line_per_evaluation(capsys):
     assert lines[-1].startswith(f"[adfs] iteration {model.n_iter_}: objective ")
     adfs.Ridge(verbose=True).fit(sp.csr_array(X), y)
     assert "relative gap" in capsys.readouterr().out
+
+
+def test_best_finds_the_same_model_and_says_why():
+    X, y = rows("breast-cancer")
+    model = adfs.LogisticRegression(algorithm="best", tol=1e-10).fit(X, y)
+    usual = adfs.LogisticRegression(tol=1e-10).fit(X, y)
+    np.testing.assert_allclose(model.coef_, usual.coef_, atol=1e-4)
+    assert model.result_.algorithm in model.result_.choice.reason

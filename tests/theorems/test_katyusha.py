@@ -317,3 +317,25 @@ def test_tuned_promises_less_time_than_theory_and_keeps_the_promise(name):
         assert promised["tuned"] <= promised["theory"]
         assert needed["tuned"] <= 1.25 * needed["theory"]
     assert needed["tuned"] < 0.8 * needed["theory"]  # at tau = 50
+
+
+@pytest.mark.parametrize("law", ["constant", "exponential", "pareto"])
+def test_tuned_knows_what_a_round_takes_under_every_law(law):
+    case = make_case("grid:3x3", n_features=5, sizes=[40] * 9, sigma=0.1)
+    speed = [1.0] * 8 + [3.0]
+    setting = MethodSetting(delays=Delays(tau=5.0, speed=speed, law=law))
+    method = katyusha.prepare(case.problem, setting)
+    chosen, epochs = method.parameters, 400
+    method.clock.advance(method.source.draw(0, epochs * (round(chosen.every) + 1)))
+    predicted = chosen.time_per_efold * chosen.every * np.log(chosen.theta)
+    assert predicted == pytest.approx(method.clock.time / epochs, rel=0.05)
+
+
+def test_where_delays_are_random_tuned_takes_larger_batches():
+    """They wait for the slowest of all messages: longer rounds wait less often."""
+    case = make_case("grid:3x3", n_features=5, sizes=[400] * 9, sigma=0.1)
+    batches = [
+        katyusha.prepare(case.problem, MethodSetting(delays=Delays(5.0, law=law)))
+        for law in ("constant", "exponential")
+    ]
+    assert batches[1].parameters.batch > batches[0].parameters.batch

@@ -3,7 +3,8 @@ import pytest
 from scipy.sparse import csr_matrix
 from sklearn.linear_model import LogisticRegression
 
-from adfs.data.generators import higgs_like, sparse_text, two_gaussians
+from adfs.data.generators import higgs_like, random_features, sparse_text, two_gaussians
+from adfs.data.matrices import Samples
 from adfs.errors import ParameterError
 
 MAKERS = {
@@ -93,3 +94,26 @@ def test_shapes_that_make_no_sense_are_refused():
 def test_one_sample_is_enough():
     for X, y in (two_gaussians(1, 1), higgs_like(1), sparse_text(1, 1)):
         assert X.shape[0] == len(y) == 1
+
+
+def test_products_of_random_features_are_a_gaussian_kernel():
+    """Rahimi and Recht (2007): in the mean over features, within a few 1 / sqrt(d)."""
+    samples = two_gaussians(60, 3, seed=2, condition=10.0)
+    X, y = random_features(samples, 40_000, 25, np.random.default_rng(1))
+    chosen = np.random.default_rng(1).permutation(60)[:25]
+    np.testing.assert_array_equal(y, samples.y[chosen])
+    rows = samples.X[chosen]
+    rows = (rows - rows.mean(0)) / rows.std(0)
+    distances = ((rows[:, None] - rows[None]) ** 2).sum(2)
+    np.testing.assert_allclose(X @ X.T, np.exp(-distances / (2 * 3)), atol=0.03)
+
+
+def test_random_features_of_sparse_rows_are_those_of_dense_ones():
+    X, y = sparse_text(50, 40)
+    of_each = [
+        random_features(Samples(rows, y), 8, 100, np.random.default_rng(0)).X
+        for rows in (X, X.toarray())
+    ]
+    np.testing.assert_array_equal(*of_each)
+    with pytest.raises(ParameterError, match="n_features"):
+        random_features(Samples(X, y), 0, 100, np.random.default_rng(0))

@@ -5,7 +5,7 @@ import pytest
 
 from adfs.errors import ParameterError
 from adfs.schedule.delays import Delays
-from adfs.schedule.rounds import CoinRounds, Cost, RoundClock, Rounds
+from adfs.schedule.rounds import CoinRounds, Cost, RoundClock, Rounds, mean_time
 
 PATH = np.array([[0, 1], [1, 2]])
 NONE = np.empty((0, 2), np.int64)
@@ -113,3 +113,12 @@ def test_cutting_copying_and_restoring_changes_no_time(law):
         view[...] = pieces.arrays()[1][name]
     assert whole.time == pieces.time == other.time
     np.testing.assert_array_equal(whole.busy, other.busy)
+
+
+def test_the_mean_time_of_a_round_is_exact_or_that_of_the_slowest_of_many():
+    cost = Cost(np.array([10.0, 20.0, 5.0]), 2)
+    assert mean_time(cost, PATH, 3, Delays(tau=(3.0, 7.0), speed=(1.0, 1.0, 10.0))) == 64.0
+    ring = np.array([[k, (k + 1) % 24] for k in range(24)])
+    slowest = mean_time(Cost(np.zeros(24), 6), ring, 24, Delays(tau=2.0, law="exponential"))
+    harmonic = sum(1.0 / k for k in range(1, 25))  # mean of the largest of 24 exponentials
+    assert slowest == pytest.approx(6 * 2.0 * harmonic, rel=0.03)

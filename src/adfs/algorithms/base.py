@@ -269,6 +269,7 @@ def numbers_per_event(row: float, n_features: int, p_comm: float) -> float:
 
 Factory = Callable[[Problem, MethodSetting], Method]
 REGISTRY: dict[str, Factory] = {}
+CHOSEN = ("auto", "best")  # in the place of a name: adfs or ns-adfs, or what the plan recommends
 WITHOUT_THEOREM = (
     "The certified gap does not depend on how samples are drawn; schedule shared has the theorem."
 )
@@ -333,7 +334,7 @@ def require_engine(name: str, n_ranks: int) -> None:
 def get_algorithm(name: str) -> Factory:
     if name not in REGISTRY:
         raise ParameterError(
-            f"algorithm={name!r} is not known; choose auto, best or one of "
+            f"algorithm={name!r} is not known; choose {', '.join(CHOSEN)} or one of "
             f"{', '.join(sorted(REGISTRY))}."
         )
     return REGISTRY[name]

@@ -28,6 +28,7 @@ L-Katyusha's snapshot. All with their proofs: docs/algorithms/katyusha.md.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Callable, Sequence
@@ -45,13 +46,14 @@ from adfs.problem.conditioning import GRAM_LIMIT
 from adfs.problem.finite_sum import Problem
 from adfs.randomness import generator, stream_keys
 from adfs.schedule.events import Events
-from adfs.schedule.rounds import CoinRounds, Cost, Rounds
+from adfs.schedule.rounds import CoinRounds, Cost, Rounds, mean_time
 from adfs.schedule.sampling_law import alias_table
 from adfs.theory.description import Description, Fact, SelfDescribing
 from adfs.threads import one_blas_thread
 
 Surplus = Callable[[Vector, Vector], Vector]  # Q of rho and the rounds between snapshots
 GRID = 80  # values tried of the batch and of the rounds between snapshots
+KNOTS = 10  # batches whose rounds are timed under a random law
 BISECTIONS = 100
 SEEN = 0.5  # of theory's iterations: what runs take (0.32 to 0.74, benchmarks/plan.py)
 FASTEST = 0.999  # no rho beyond: 1 / (1 - rho) must stay a number
@@ -69,10 +71,7 @@ class MeanForm:
         self.lam = problem.total_sigma / self.n_samples
         self.smoothness = whole_smoothness(problem) / self.n_samples  # L_f
         self.most = max(1, self.n_samples // self.total_batch(1))  # the largest b with B <= N
-        nominal = setting.delays.nominal(problem.topology.n_edges, problem.n_nodes)
-        tau, self._speed = np.split(nominal, [problem.topology.n_edges])
         self._costs = setting.costs.of(problem)
-        self._reduction_time = self.diameter * float(np.max(tau, initial=0.0))
 
     def variance(self, batch: Any) -> Any:
         """``V = max_i S_i / (N b)``, for one batch or an array of them."""
@@ -105,10 +104,28 @@ class MeanForm:
 
     def time_per_efold(self, batch: Any, every: Any, rho: Any) -> Any:
         """Idealized time of a factor e, at ``rho`` per round and a snapshot ``every`` so many."""
-        pace, whole = self._speed * self._costs.sampled_gradient, self._speed * self._costs.gradient
-        inner = float(np.max(pace)) * batch + self._reduction_time
-        snapshot = float(np.max(whole * self.counts)) + self._reduction_time
-        return (snapshot + every * inner) / (-every * np.log1p(-rho))
+        inner = np.interp(batch, *self._inner_times)
+        return (self._snapshot_time + every * inner) / (-every * np.log1p(-rho))
+
+    def _mean_time(self, cost: Cost) -> float:
+        topology = self.problem.topology
+        return mean_time(cost, topology.edges, topology.n_nodes, self.setting.delays)
+
+    @functools.cached_property
+    def _inner_times(self) -> tuple[Vector, Vector]:
+        """Some batches and the times of their rounds, which are linear in between.
+
+        Exactly so where delays are constant; else the slowest of all nodes and messages takes
+        longer than the mean one, the more so in short rounds.
+        """
+        count = 2 if self.setting.delays.law == "constant" else KNOTS
+        batches = np.unique(np.geomspace(1.0, self.most, count).round())
+        times = [self._mean_time(self.costs(int(batch), False)[0]) for batch in batches]
+        return batches, np.array(times)
+
+    @functools.cached_property
+    def _snapshot_time(self) -> float:
+        return self._mean_time(self.costs(1, False)[1])
 
     def loop_theory(self) -> KatyushaParameters:
         """Allen-Zhu's constants at the paper's batch ``b = 1 + Delta tau``.

@@ -34,7 +34,7 @@ from adfs.kernels import gossip
 from adfs.kernels.dual_gradient import Memory
 from adfs.problem.finite_sum import Problem
 from adfs.schedule.events import Events
-from adfs.schedule.rounds import Cost
+from adfs.schedule.rounds import Cost, mean_time
 from adfs.theory.description import Description, Fact, SelfDescribing
 from adfs.theory.parameters import LARGEST_RHO
 from adfs.theory.sigma_a import ROUNDING, SAFETY
@@ -272,9 +272,8 @@ def _prepare(
     work = problem.conditioning.live_counts * dual_cost(
         setting.costs.of(problem), problem.n_nodes, problem.n_features
     )
-    nominal = setting.delays.nominal(problem.topology.n_edges, problem.n_nodes)
-    tau, speed = np.split(nominal, [problem.topology.n_edges])
-    pass_time, tau_time = float(np.max(speed * work)), float(np.max(tau, initial=0.0))
+    place = problem.topology.edges, problem.n_nodes, setting.delays
+    pass_time, tau_time = (mean_time(each, *place) for each in (Cost(work), Cost(0.0 * work, 1)))
     chosen = choose(problem, setting.rule, rounds, pass_time, tau_time)
     return base.method_in_rounds(
         Msda(problem, chosen), setting, [Cost(work, chosen.rounds)], shortest=1,

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from adfs.agreement import Alone, Peers, attempt
 from adfs.algorithms import registered  # noqa: F401  (fills the registry)
-from adfs.algorithms.base import MethodSetting, get_algorithm, require_schedule
+from adfs.algorithms.base import CHOSEN, MethodSetting, get_algorithm, require_schedule
 from adfs.cli import output
 from adfs.cli.options import DEFAULT_NODES
 from adfs.costs import Costs
@@ -203,7 +203,7 @@ def read_setting(
     args: argparse.Namespace, rule: Any = None, costs: Costs | None = None
 ) -> MethodSetting:
     """The method's settings, checked; ``rule`` in place of ``--parameters``."""
-    if args.algorithm not in ("auto", "best"):
+    if args.algorithm not in CHOSEN:
         get_algorithm(args.algorithm)
         require_schedule(args.algorithm, args.schedule)
     chosen, delays = args.parameters if rule is None else rule, Delays(tau=args.tau)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_matrix, csr_matrix
@@ -117,6 +119,40 @@ def sparse_text(
     y = np.full(n_samples, -1.0)
     y[np.argsort(score, kind="stable")[n_samples // 2 :]] = 1.0
     return Samples(X, y)
+
+
+def random_features(
+    samples: Samples, n_features: int, n_samples: int, random: np.random.Generator
+) -> Samples:
+    """Random Fourier features of some rows: linear models of them are models of a Gaussian kernel.
+
+    Parameters
+    ----------
+    samples : Samples
+        ``X`` (dense or CSR) and ``y``; columns are standardised, so that the kernel is
+        ``exp(-|x - x'|^2 / (2 p))`` of standardised rows with ``p`` columns.
+    n_features : int
+        How many features ``sqrt(2 / d) cos(w . x + b)`` (Rahimi and Recht, 2007).
+    n_samples : int
+        How many rows are drawn, without repetition; all if there are fewer.
+    random : numpy.random.Generator
+        Draws rows, then frequencies and phases.
+
+    Examples
+    --------
+    >>> X, y = random_features(two_gaussians(100, 3), 8, 50, np.random.default_rng(0))
+    >>> X.shape, y.shape
+    ((50, 8), (50,))
+    """
+    d = checks.whole("n_features", n_features, 1, hint="try n_features=100")
+    most = checks.whole("n_samples", n_samples, 1, hint="try n_samples=1000")
+    chosen = random.permutation(len(samples.y))[:most]
+    rows: Any = samples.X[chosen]
+    X = np.asarray(rows.toarray() if hasattr(rows, "toarray") else rows)
+    X = (X - X.mean(axis=0)) / (X.std(axis=0) + 1e-12)
+    frequencies = random.standard_normal((X.shape[1], d)) / np.sqrt(X.shape[1])
+    phases = random.uniform(0.0, 2.0 * np.pi, d)
+    return Samples(np.sqrt(2.0 / d) * np.cos(X @ frequencies + phases), samples.y[chosen])
 
 
 def _labels(n_samples: int, share: float, random: np.random.Generator) -> NDArray[np.float64]:

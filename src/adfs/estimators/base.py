@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from adfs.agreement import Peers, agree, gather_from_all, require_same
-from adfs.algorithms.base import get_algorithm
+from adfs.algorithms.base import CHOSEN, get_algorithm
 from adfs.checks import finite, flag, positive, whole
 from adfs.data.matrices import checked_csr
 from adfs.engine.stopping import Stopping
@@ -117,7 +117,7 @@ class LinearEstimator(BaseEstimator):  # type: ignore[misc]
         """The checked parameters that all estimators have."""
         if not isinstance(self.algorithm, str):
             raise ParameterError(f"algorithm={self.algorithm!r} must be a name; 'auto' is one.")
-        if self.algorithm != "auto":
+        if self.algorithm not in CHOSEN:
             get_algorithm(self.algorithm)
         hint = "try 5, the time of one message in proximal steps"
         tau = finite("tau", self.tau, least=0, hint=hint)

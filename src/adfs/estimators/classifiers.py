@@ -142,7 +142,7 @@ class LogisticRegression(LinearClassifier):
     tau : float
         Time of one message, in units of one sample's proximal step.
     algorithm : str
-        ``auto`` or one of `adfs.algorithms`.
+        ``auto``, ``best`` (what `adfs.plan` recommends) or one of `adfs.algorithms`.
     tol : float
         Relative duality gap, ``gap / |F|``, at which a fit stops.
     max_iter : int, optional

@@ -18,6 +18,8 @@ from adfs.randomness import stream_key
 from adfs.schedule.delays import Delays
 from adfs.schedule.events import Events
 
+DRAWS = 1 << 18  # random numbers for a mean
+
 
 class Cost(NamedTuple):
     """A kind of round: elementary steps at each node, side by side, then communication rounds."""
@@ -56,6 +58,15 @@ class CoinRounds:
         which = np.empty(stop - start, np.int32)
         sampling.draw_coins(which, start, self._key, self.p)
         return Events(start, which, np.full(stop - start, -1, np.int32))
+
+
+def mean_time(cost: Cost, edges: NDArray[np.integer], n_nodes: int, delays: Delays) -> float:
+    """Idealized time of a round, under a random law the mean of many rounds."""
+    draws = float(np.sum(cost.work)) + cost.rounds * len(edges)
+    count = 1 if delays.law == "constant" else int(np.clip(DRAWS / max(draws, 1.0), 16, 1024))
+    clock = RoundClock([cost], edges, n_nodes, delays)
+    clock.advance(Rounds([0]).draw(0, count))
+    return clock.time / count
 
 
 class RoundClock:

@@ -52,6 +52,9 @@ CATALOGUE = {
     "stragglers": PaperResult(
         "stragglers", "random delays and a slow node: which methods lose how much"
     ),
+    "where-adfs-wins": PaperResult(
+        "where_adfs_wins", "where ADFS is the fastest of all methods, and where not: a map"
+    ),
 }
 ALL = "all"  # the name that stands for every entry of the catalogue
 

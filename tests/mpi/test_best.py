@@ -1,0 +1,21 @@
+"""`--algorithm best` under mpiexec: the same choice, model and record as in one process."""
+
+import json
+
+from adfs.data.generators import two_gaussians
+from adfs.data.npz import save_npz
+from support.commands import bits_of_model, here
+
+WORDS = ("train", "data.npz", "--algorithm", "best", "--nodes", "4", "--sigma", "0.1", "--json")
+
+
+def test_ranks_choose_and_train_as_one_process(mpiexec, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    save_npz("data.npz", *two_gaussians(400, 5, seed=3))
+    run = mpiexec.run(2, "-m", "adfs", *WORDS, "--engine", "mpi", "--out", "mpi.npz")
+    alone = here(*WORDS, "--out", "local.npz")
+    assert (run.returncode, alone.code) == (0, 0)
+    ranks, local = json.loads(run.stdout), json.loads(alone.out)
+    for key in ("algorithm", "choice", "idealized_time", "objective", "duality_gap"):
+        assert ranks[key] == local[key]
+    assert bits_of_model("mpi.npz") == bits_of_model("local.npz")
