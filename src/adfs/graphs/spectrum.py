@@ -110,7 +110,8 @@ def _is_long(n_nodes: int, edges: Edges) -> bool:
         return True
     graph = adjacency(n_nodes, edges)
     counts = np.bincount(_distances(graph, int(_distances(graph, 0).argmax())))
-    return 2.0 * float(np.sum(counts.astype(np.float64) ** 2)) <= MOST_NUMBERS
+    numbers = 2.0 * float(np.sum(counts.astype(np.float64) ** 2))
+    return numbers <= MOST_NUMBERS and int(counts.max()) * NARROW <= n_nodes
 
 
 def bounded_spectrum(n_nodes: int, edges: Edges) -> Spectrum:

@@ -373,5 +373,6 @@ def _from_parts(name: str, parts: Parts, sizes: Sizes, seconds: float) -> Predic
     work = parts.computing * sizes.n
     return Prediction(
         name, math.nan, parts.time, parts.computing, work, n_comm,
-        8.0 * sizes.n_features * n_comm, limit, "sizes", None if math.isnan(seconds) else seconds * parts.time,
+        8.0 * sizes.n_features * n_comm, limit, "sizes",
+        None if math.isnan(seconds) else seconds * parts.time,
     )  # fmt: skip
