@@ -31,9 +31,9 @@ MOST_NUMBERS = 60_000_000  # features of all rows, in a problem
 
 
 def make_problem(data, n, m, sigma, how):
-    """Rows drawn for each node; or as many rows, sorted by label; None if there are too many."""
+    """Rows drawn for each node, or as many rows sorted by label; None if that is too many."""
     X, y = load(data)
-    if n * m * X.shape[1] > MOST_NUMBERS:
+    if m > len(y) or n * m * X.shape[1] > MOST_NUMBERS:
         return None
     if how == "sorted":
         chosen = np.random.default_rng(0).integers(0, len(y), n * m)
