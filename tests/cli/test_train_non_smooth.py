@@ -92,7 +92,8 @@ def test_a_tolerance_that_no_double_can_certify_ends(adfs, dense):
 
 
 def test_a_warm_start_is_not_a_worse_start(adfs, dense):
-    train = ("train", dense[0], "--loss", "hinge", "--tol", "1e-6", "--sigma", "1")
+    train = ("train", dense[0], "--loss", "hinge", "--tol", "1e-6", "--sigma", "1",
+             "--schedule", "shared")  # fmt: skip
     assert adfs(*train, "--out", "m.npz").code == 0
     records = []
     for extra in ([], ["--warm-start", "m.npz"]):

@@ -102,7 +102,8 @@ def test_more_than_two_classes_have_a_curve_and_a_row_each(tmp_path, monkeypatch
     rows = [f"{random.normal(k):.3f},{random.normal():.3f},{'pqr'[k]},{'uvw'[k]}\n"
             for k in range(3) for _ in range(12)]  # fmt: skip
     (tmp_path / "d.csv").write_text(WORDS + "".join(rows))
-    outcome = here("train", "d.csv", "--target", "y", "--tol", "1e-2", "--report", "r.html")
+    outcome = here("train", "d.csv", "--target", "y", "--tol", "1e-2", "--report", "r.html",
+                   "--schedule", "shared")  # fmt: skip
     assert outcome.code == 0, outcome.err
     page = Page((tmp_path / "r.html").read_text(encoding="utf-8"))
     runs = {run["label"] for run in page.data["chart"]["runs"] if not run["theory"]}

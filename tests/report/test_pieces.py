@@ -248,7 +248,7 @@ def test_too_few_evaluations_have_no_rate(errors):
 
 
 def test_the_dotted_line_falls_by_the_proven_factor():
-    result = adfs.solve(make_problem(4), tol=1e-6, evaluate_every=500)
+    result = adfs.solve(make_problem(4), tol=1e-6, evaluate_every=500, schedule="shared")
     run = convergence_chart.page_curve("adfs", 0, result.trace, 80)
     line = run.proven(result.rho)
     gaps = line.columns["relative_gap"]

@@ -106,7 +106,7 @@ def test_from_x_equal_v_the_expected_energy_of_ns_adfs_does_not_grow(graph, loss
         for edge, p in enumerate(oracle.p):
             state = algorithm.step(algorithm.init(theta), at_time_0(case.problem, edge))
             change += p * (energy(state) - now)
-        assert -now < change <= 1e-12 * now
+        assert -now <= change <= 1e-12 * now
 
 
 def starts():

@@ -262,6 +262,7 @@ def study(name, rule, loss):
     return method.rho, times, np.mean(runs, axis=0)
 
 
+ROUNDING = 1e-12  # of the first energy: below it, an energy is rounding
 CASES = list(itertools.product(NAMES, RULES, ("logistic", "squared")))
 
 
@@ -269,14 +270,16 @@ CASES = list(itertools.product(NAMES, RULES, ("logistic", "squared")))
 def test_mean_energy_falls_by_one_minus_rho_an_iteration_at_least(name, rule, loss):
     rho, times, energy = study(name, rule, loss)
     assert len(times) >= 4
-    assert np.all(energy >= 0.0)
-    assert np.all(energy <= energy[0] * (1.0 - rho) ** times * (1.0 + 1e-9))
+    assert np.all(energy >= -ROUNDING * energy[0])
+    allowed = energy[0] * ((1.0 - rho) ** times * (1.0 + 1e-9) + ROUNDING)
+    assert np.all(energy <= allowed)
 
 
 @pytest.mark.parametrize(("name", "rule", "loss"), CASES)
 def test_measured_rate_is_not_slower_than_the_theorem(name, rule, loss):
     rho, times, energy = study(name, rule, loss)
-    slope, _ = np.polyfit(times, np.log(energy), 1)
+    exact = energy > ROUNDING * energy[0]
+    slope, _ = np.polyfit(times[exact], np.log(energy[exact]), 1)
     assert -slope >= rho
 
 

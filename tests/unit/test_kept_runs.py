@@ -118,7 +118,7 @@ def test_another_problem_is_refused(tmp_path, change, named):
 
 @pytest.mark.parametrize(
     ("option", "named"), [({"seed": 1}, "seed=0"), ({"tau": 7.0}, "tau=5"),
-                          ({"schedule": "poisson"}, "schedule=shared")],
+                          ({"schedule": "poisson"}, "schedule=stratified")],
 )  # fmt: skip
 def test_another_run_is_refused(tmp_path, option, named):
     problem = make("logistic")

@@ -162,11 +162,12 @@ def test_time_to_an_error_agrees_with_a_dense_curve(name):
     network = small_network(adfs.Topology.ring(4))
     network.problem.optimum()
     tol = 1e-5
-    method = REGISTRY[name](network.problem, MethodSetting())
+    setting = MethodSetting("exact" if name == "adfs" else "theory")
+    method = REGISTRY[name](network.problem, setting)
     found = network.time_to(tol, method, Interrupts())
     stopping = Stopping(tol / 100, measure="suboptimality")
     options = RunOptions(evaluate_every=1)
-    trace = run(network.problem, name, MethodSetting(), stopping, options, Interrupts()).trace
+    trace = run(network.problem, name, setting, stopping, options, Interrupts()).trace
     time, error = (np.array(trace[column]) for column in ("idealized_time", "suboptimality"))
     # The curve is not smooth: the time is right if around it the error is the one asked for.
     assert time[error > 10 * tol].max() < found < time[error > tol / 10].max() + 1

@@ -71,6 +71,7 @@ class Solver(BaseSolver):
                 evaluate_every=2 * self.problem.n_samples,
                 callback=record,
                 progress=False,
+                schedule="shared",  # with stratified draws benchopt stopped early; not traced
             )
         except Enough:
             return
