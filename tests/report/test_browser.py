@@ -75,9 +75,10 @@ def files(tmp_path_factory):
     home = tmp_path_factory.mktemp("pages")
     (home / FOLDER).mkdir()
     (home / FOLDER / FILE).write_text(table())
-    outcome = here("train", home / FOLDER / FILE, "--nodes", "6", "--graph", "ring", "--schedule",
-                   "shared", "--tol", "1e-6", "--evaluate-every", "500", "--report", home / "train.html",
-                   "--target", "y", "--test", home / FOLDER / FILE,
+    outcome = here("train", home / FOLDER / FILE, "--nodes", "6", "--graph", "ring",
+                   "--schedule", "shared", "--tol", "1e-6", "--evaluate-every", "500",
+                   "--report", home / "train.html", "--target", "y",
+                   "--test", home / FOLDER / FILE,
                    "--out", home / '"onload="alert(5)".npz')  # fmt: skip
     assert outcome.code == 0, outcome.err
     problem = make_problem(4)
