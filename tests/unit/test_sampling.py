@@ -87,6 +87,17 @@ def test_uniforms_are_uniform_in_the_unit_interval():
     assert abs(np.corrcoef(some[:-1], some[1:])[0, 1]) < 5 / np.sqrt(5_000)
 
 
+def test_the_last_bits_of_weights_do_not_change_which_cells_a_table_joins():
+    # Four edges and four nodes of equal probabilities: every cell is filled exactly.
+    weights = np.repeat([0.043208325433101595, 0.2067916745668984], 4)
+    rounding = np.repeat([2.0**-52, 0.0], 4)
+    joined = {
+        tuple(alias_table(weights * (1.0 + ulps * rounding)) & sampling.ALIAS_MASK)
+        for ulps in range(-8, 9)
+    }
+    assert len(joined) == 1
+
+
 @pytest.mark.parametrize("name", WEIGHTS)
 def test_an_alias_table_holds_exactly_the_probabilities_of_its_weights(name):
     weights = WEIGHTS[name]

@@ -19,6 +19,7 @@ ONE = np.uint64(1)
 S11, S27, S30, S31 = np.uint64(11), np.uint64(27), np.uint64(30), np.uint64(31)
 
 THRESHOLD_ONE = 1 << 32
+FULL = 1.0 - 2.0**-34  # of a cell, up to rounding
 ALIAS_BITS = 31
 ALIAS_MASK = (1 << ALIAS_BITS) - 1
 AHEAD = 24  # draws between asking for a table's cell and reading it
@@ -49,6 +50,8 @@ def build_alias(weights, table):
 
     A word holds the cell's threshold, in units of 2^-32, above its alias: one load a draw.
     Cells of weight zero are never drawn. Threshold and alias share a word, so at most 2^31 cells.
+    A cell that is full but for rounding counts as full: equal weights often fill cells exactly,
+    and the table, and with it all draws, must not depend on the last bit of a weight.
     """
     n = weights.size
     total = 0.0
@@ -63,7 +66,7 @@ def build_alias(weights, table):
         scaled[k] = weights[k] / total * n
         if weights[k] > weights[heaviest]:
             heaviest = k
-        if scaled[k] < 1.0:
+        if scaled[k] < FULL:
             small[n_small] = k
             n_small += 1
         else:
@@ -75,7 +78,7 @@ def build_alias(weights, table):
         low, high = small[n_small], large[n_large]
         table[low] = pack(scaled[low], high)
         scaled[high] -= 1.0 - scaled[low]
-        if scaled[high] < 1.0:
+        if scaled[high] < FULL:
             small[n_small] = high
             n_small += 1
         else:
