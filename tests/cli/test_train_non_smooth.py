@@ -1,5 +1,6 @@
 """`adfs train`, `compare` and `schedule` with the losses that are not smooth."""
 
+import csv
 import json
 
 import numpy as np
@@ -91,16 +92,20 @@ def test_a_tolerance_that_no_double_can_certify_ends(adfs, dense):
     assert json.loads(outcome.out)["status"] == "max_iter"
 
 
-def test_a_warm_start_is_not_a_worse_start(adfs, dense):
-    train = ("train", dense[0], "--loss", "hinge", "--tol", "1e-6", "--sigma", "1",
-             "--schedule", "shared")  # fmt: skip
-    assert adfs(*train, "--out", "m.npz").code == 0
-    records = []
-    for extra in ([], ["--warm-start", "m.npz"]):
-        outcome = adfs(*train, "--json", *extra)
-        assert outcome.code == 0
-        records.append(json.loads(outcome.out))
-    assert records[1]["iterations"] <= records[0]["iterations"]
+def first_objective(path):
+    with path.open(newline="") as file:
+        return float(next(csv.DictReader(file))["objective"])
+
+
+def test_a_warm_start_begins_nearer_the_optimum(adfs, dense, home):
+    # It need not be faster: duals of samples on the hinge's kink are not known from a model.
+    train = ("train", dense[0], "--loss", "hinge", "--tol", "1e-6", "--sigma", "1", "--json")
+    cold = adfs(*train, "--out", "m.npz", "--trace", "cold.csv")
+    warm = adfs(*train, "--warm-start", "m.npz", "--trace", "warm.csv")
+    assert (cold.code, warm.code) == (0, 0)
+    optimum = json.loads(cold.out)["objective"]
+    far, near = (first_objective(home / name) - optimum for name in ("cold.csv", "warm.csv"))
+    assert near < 0.5 * far
 
 
 def test_a_schedule_can_be_drawn_for_them(adfs, dense):
