@@ -91,14 +91,15 @@ def time_per_factor_e(curve, last=1e-8):
 @pytest.fixture(scope="module")
 def entries(pool):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(table_1, "METHODS", tuple(FORMULAS))
+        patch.setattr(table_1, "METHODS", (*FORMULAS, "dsba"))
         return [entry for case in CASES for entry in table_1.measure(case, pool, 1, CONTEXT)]
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
 def test_theorys_times_are_those_of_table_1_for_these_rows(pool, entries, case):
     expected = oracle.times(Setting(pool, case.graph, case.m, case.sigma).constants(case.tau))
-    found = {entry.method: entry.theory for entry in entries if entry.case == case}
+    expected["dsba:paper"] = expected.pop("dsba")
+    found = {e.method: e.theory for e in entries if e.case == case and e.method in FORMULAS}
     assert found == pytest.approx(expected, rel=1e-6)
 
 
@@ -111,26 +112,29 @@ def test_the_measured_time_for_a_factor_e_is_the_slope_of_a_run(pool, entries):
 
 
 def test_times_are_as_in_table_1_up_to_one_constant_per_method(entries):
-    # DSBA's row is for another step than its runs take here: it is judged as a bound only.
-    others = [entry for entry in entries if entry.method != "dsba"]
+    # But for DSBA, which takes 1.1 to 4.8 times the time of its row.
+    others = [entry for entry in entries if entry.method != "dsba:paper"]
     assert table_1.constant_claim(others).holds == "yes"
     ratios = {name: [e.ratio for e in entries if e.method == name] for name in FORMULAS}
-    assert max(ratios["dsba"]) < 1.0
     assert max(ratios["adfs"]) < 1.3 * min(ratios["adfs"])
     assert min(ratios["adfs"]) > 0.6
     assert max(ratios["adfs"]) < 1.0
 
 
 def test_methods_far_apart_in_table_1_are_in_that_order(entries):
-    # But for DSBA, whose tuned step is far ahead of its row there.
-    claim = table_1.order_claim([entry for entry in entries if entry.method != "dsba"])
-    assert int(claim.measured.partition(" pairs")[0]) >= 8
+    claim = table_1.order_claim(entries)
+    assert int(claim.measured.partition(" pairs")[0]) >= 15
     assert claim.holds == "yes", claim.measured
 
 
-def test_adfs_is_ahead_of_msda_and_dsba_on_the_base_case(entries):
+def test_adfs_is_ahead_of_msda_and_of_dsba_as_published_where_m_is_above_tau(entries):
     times = {(entry.method, entry.case.name): entry.time.known for entry in entries}
+    for case in CASES:
+        assert times["msda", case.name] > times["adfs", case.name]
+        assert times["dsba:paper", case.name] > times["adfs", case.name]
     assert times["msda", "base"] > 1.7 * times["adfs", "base"]
+    assert times["dsba:paper", "base"] > 2.5 * times["adfs", "base"]
+    # Samples by importance bring DSBA nearer: no longer behind in every setting.
     assert times["dsba", "base"] > 1.2 * times["adfs", "base"]
 
 

@@ -162,15 +162,14 @@ def test_time_to_an_error_agrees_with_a_dense_curve(name):
     network = small_network(adfs.Topology.ring(4))
     network.problem.optimum()
     tol = 1e-5
-    setting = MethodSetting("exact" if name == "adfs" else "theory")
-    method = REGISTRY[name](network.problem, setting)
+    method = REGISTRY[name](network.problem, MethodSetting())
     found = network.time_to(tol, method, Interrupts())
     stopping = Stopping(tol / 100, measure="suboptimality")
     options = RunOptions(evaluate_every=1)
-    trace = run(network.problem, name, setting, stopping, options, Interrupts()).trace
+    trace = run(network.problem, name, MethodSetting(), stopping, options, Interrupts()).trace
     time, error = (np.array(trace[column]) for column in ("idealized_time", "suboptimality"))
-    # The curve is not smooth: the time is right if around it the error is the one asked for.
-    assert time[error > 10 * tol].max() < found < time[error > tol / 10].max() + 1
+    # The error rises and falls: it passes the one asked for between these two.
+    assert time[error <= 3 * tol].min() < found < time[error > tol / 3].max() + 1
 
 
 def test_a_run_that_was_interrupted_has_no_time():
