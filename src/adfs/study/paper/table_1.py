@@ -27,7 +27,8 @@ FORMULAS = {
     "adfs": "m + sqrt(m kappa_s) + (1 + tau) sqrt(kappa_s / gamma)",
 }
 METHODS = (
-    "adfs", "point-saga", "msda", "esdacd", "dsba:paper", "dsba", "ssda", "katyusha", "l-katyusha", *SECOND_ORDER,
+    "adfs", "point-saga", "msda", "esdacd", "dsba:paper", "dsba", "ssda", "katyusha",
+    "l-katyusha", *SECOND_ORDER,
 )  # fmt: skip
 TOL = 1e-8
 FEWEST_FACTORS = 2.0  # factors e that an error must fall for a rate to be measured
