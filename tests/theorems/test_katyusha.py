@@ -262,7 +262,7 @@ def study(name, rule, loss):
     return method.rho, times, np.mean(runs, axis=0)
 
 
-ROUNDING = 1e-12  # of the first energy: below it, an energy is rounding
+ROUNDING = 1e-12  # of the first energy: differences F - F* below it are rounding
 CASES = list(itertools.product(NAMES, RULES, ("logistic", "squared")))
 
 
