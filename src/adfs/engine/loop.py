@@ -175,21 +175,30 @@ class Loop:
             return
         self.since = time.perf_counter()
         while stepper.position < stop or not stepper.done:
-            if stepper.done and not self._load(stop):
+            if stepper.done and not self._load(stop, pending):
                 break
             self._execute(pending)
             if pending is not None and self._poll(pending):
                 break
         self.seconds, self.since = self.wall_time, None
 
-    def _load(self, stop: int) -> bool:
-        """Load up to ``stop`` or the next heartbeat or checkpoint; False where all stop."""
+    def _load(self, stop: int, pending: Poll[Outcome] | None = None) -> bool:
+        """Load up to ``stop`` or the next heartbeat or checkpoint; False where all stop.
+
+        False, too, where ``pending`` is complete before the last heartbeat is: the others may end
+        the run by it, and would not come to their part of the heartbeat.
+        """
         position, heartbeat, checkpointer = self.stepper.position, self.heartbeat, self.checkpointer
         if heartbeat.is_due(position):
             limit = self.controller.stopping.time_limit
             late = limit is not None and position > 0 and self.wall_time >= limit
             with self.spans.of("waiting"):
-                self._wait(heartbeat.arrived, "the other ranks' heartbeat")
+                self._wait(
+                    lambda: heartbeat.arrived() or (pending is not None and self._poll(pending)),
+                    "the other ranks' heartbeat",
+                )
+            if not heartbeat.arrived():
+                return False
             if heartbeat.is_gap_wanted and position >= self._overlap_end:
                 self._show_gap()
             saved = -1 if checkpointer is None else checkpointer.saved
