@@ -76,8 +76,8 @@ def run(world, shards, nodes, topology, sigma, told):
     seconds = time.perf_counter() - started
     last = result.trace.last()
     return {
-        "status": result.status, "wall_time": result.wall_time, "seconds": seconds,
-        "setup_time": result.setup_time, "iterations": result.iterations,
+        "algorithm": result.algorithm, "status": result.status, "iterations": result.iterations,
+        "wall_time": result.wall_time, "seconds": seconds, "setup_time": result.setup_time,
         "n_prox": last["n_prox"], "n_comm": last["n_comm"],
         "p_comm": getattr(result.parameters, "p_comm", None),
         "objective": result.objective, "relative_gap": result.relative_gap,

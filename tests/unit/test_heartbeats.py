@@ -4,8 +4,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from adfs.engine.loop import Loop
 from adfs.engine.execution import Spans
+from adfs.engine.loop import Loop
 
 
 class Patience:

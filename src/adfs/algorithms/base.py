@@ -270,8 +270,10 @@ def method_in_rounds(
 
 def share_of_theory(share: float, rho: float) -> Callable[[float], float]:
     """A `Method.typical`: so much of the iterations that the rate ``1 - rho`` needs."""
+    if rho <= 0.0:
+        return lambda tol: math.inf
     per_iteration = -math.log1p(-min(rho, 0.99))  # factors e
-    return lambda tol: share * math.log(1.0 / min(tol, 0.5)) / per_iteration if rho > 0 else math.inf
+    return lambda tol: share * math.log(1.0 / min(tol, 0.5)) / per_iteration
 
 
 def numbers_per_event(row: float, n_features: int, p_comm: float) -> float:
