@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from support.pins import CASES, PINS, found_by_command
+from support.pins import CASES, PINS, found_by_command, parameters_digest
 from support.rounding import surroundings
 
 
@@ -24,7 +24,8 @@ def make():
     for case in CASES:
         with tempfile.TemporaryDirectory() as folder:
             found = found_by_command(case, folder)
-        cases[str(case)] = {"command": " ".join(case.command), **found}
+        facts = {"command": " ".join(case.command), "parameters": parameters_digest(case)}
+        cases[str(case)] = facts | found
     return {"commit": commit, "surroundings": surroundings(), "cases": cases}
 
 

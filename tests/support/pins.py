@@ -149,14 +149,28 @@ def _launch_here(words):
     return outcome.code, outcome.err
 
 
-def found_by_solve(case):
-    """The same through `adfs.solve`."""
+def make_problem(case):
+    """The problem that its command trains on."""
     X, y = make_samples(case)
     X = csr_matrix(X) if case.layout == "csr" else X
     shards = adfs.partition(X, y, case.n_nodes, case.partition, case.seed)
     topology = adfs.Topology.parse(case.graph, n_nodes=case.n_nodes)
+    return adfs.Problem(shards, case.loss, case.sigma, topology)
+
+
+def parameters_digest(case):
+    """Bits of its parameters: another machine may round eigenvalues of a graph differently."""
+    method = adfs.prepare(
+        make_problem(case), case.algorithm, rule=case.parameters, tau=case.tau, clock=case.clock,
+        delays=adfs.Delays(tau=case.tau), seed=case.seed, schedule=case.schedule,
+    )  # fmt: skip
+    return digest_of(method.parameters.numbers())
+
+
+def found_by_solve(case):
+    """The same through `adfs.solve`."""
     result = adfs.solve(
-        adfs.Problem(shards, case.loss, case.sigma, topology), case.algorithm, tol=TOL,
+        make_problem(case), case.algorithm, tol=TOL,
         max_iter=case.max_iter, tau=case.tau, clock=case.clock, parameters=case.parameters,
         seed=case.seed, schedule=case.schedule, evaluate_every=case.max_iter // READINGS,
         progress=False,
