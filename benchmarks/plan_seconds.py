@@ -44,7 +44,7 @@ LONGEST = 60.0  # a run for the sake of its prediction
 def exchange_times():
     """Seconds of an exchange: latency, and seconds per byte."""
     program = "from adfs.cli.main import main; main()"
-    found = json.loads(launch(N_RANKS, "-c", program, "info", "--mpi", "--json"))
+    found = json.loads(launch(N_RANKS, "-c", program, "info", "--mpi", "--json"))["mpi"]
     bandwidth = found["bandwidth_gb_s"]
     return 1e-6 * found["latency_us"], 0.0 if bandwidth is None else 1e-9 / bandwidth
 

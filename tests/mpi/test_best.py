@@ -2,6 +2,7 @@
 
 import json
 
+import adfs
 from adfs.data.generators import two_gaussians
 from adfs.data.npz import save_npz
 from support.commands import bits_of_model, here
@@ -19,3 +20,23 @@ def test_ranks_choose_and_train_as_one_process(mpiexec, tmp_path, monkeypatch):
     for key in ("algorithm", "choice", "idealized_time", "objective", "duality_gap"):
         assert ranks[key] == local[key]
     assert bits_of_model("mpi.npz") == bits_of_model("local.npz")
+
+
+def test_every_prediction_on_ranks_is_that_of_one_process(mpiexec, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    save_npz("data.npz", *two_gaussians(400, 5, seed=3))
+    run = mpiexec.run(2, "-c", PLAN)
+    assert run.returncode == 0, run.stderr
+    alone = adfs.plan(adfs.Problem.from_files("data.npz", sigma=0.1, n_nodes=4)).to_dict()
+    assert {each["algorithm"] for each in alone["predictions"]} >= {"adfs", "katyusha", "newton"}
+    assert [json.loads(line) for line in run.stdout.splitlines()] == [json.loads(json.dumps(alone))]
+
+
+PLAN = """
+import adfs, json
+problem = adfs.Problem.from_files("data.npz", sigma=0.1, n_nodes=4, engine="mpi")
+plans = problem.network.gather(adfs.plan(problem).to_dict())
+assert all(plan == plans[0] for plan in plans), plans
+if problem.network.rank == 0:
+    print(json.dumps(plans[0]))
+"""

@@ -274,7 +274,7 @@ def test_smoothness_of_the_mean_is_the_largest_eigenvalue_for_many_features_too(
             ]
             problem = adfs.Problem(shards, "squared", 1.0, adfs.Topology.path(2))
             expected = np.linalg.norm(np.sqrt(weights)[:, None] * dense, 2) ** 2
-            found = katyusha.whole_smoothness(problem)
+            found = problem.conditioning.whole_smoothness()
             assert expected * (1.0 - 1e-10) <= found <= expected * (1.0 + 1e-4)
 
 

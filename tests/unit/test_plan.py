@@ -13,7 +13,7 @@ from adfs.engine.stopping import Stopping
 from adfs.graphs.closed_forms import family_facts
 from adfs.plan import best, pilot, planning
 from adfs.plan.planning import plan_sizes
-from adfs.plan.prediction import expected_iterations, predict, predict_all
+from adfs.plan.prediction import expected_iterations, predict, predict_all, predict_likely
 from adfs.plan.sizes import Sizes
 from adfs.run import RunOptions
 from support.problems import make_problem
@@ -120,6 +120,18 @@ def test_best_has_the_bits_of_the_method_it_takes():
     assert chosen.choice.idealized_time == chosen.choice.pilot_time + named.idealized_time
 
 
+@pytest.mark.parametrize(("d", "sigma", "left_out"), [(5, 0.01, {"adfs"}), (200, 1.0, set())])
+def test_best_does_not_set_up_methods_that_are_far_behind(d, sigma, left_out):
+    X, y = adfs.generators.two_gaussians(4_000, d, seed=0)
+    problem = adfs.Problem(adfs.partition(X, y, 4), sigma=sigma)
+    likely = {each.algorithm for each in predict_likely(problem, SETTING, 1e-6)[0]}
+    every, _ = predict_all(problem, SETTING, 1e-6)
+    goal = every[0].idealized_time
+    assert {each.algorithm for each in every} - likely >= left_out
+    assert "adfs" in likely | left_out
+    assert likely >= {each.algorithm for each in every if each.idealized_time < 1.25 * goal}
+
+
 def run_best(problem, **limits):
     return best.run_best(
         problem, "best", SETTING, Stopping(1e-8, **limits), RunOptions(), Interrupts(())
@@ -131,7 +143,7 @@ def test_best_goes_on_with_the_next_method_where_a_prediction_fails(monkeypatch)
     plan = planning.plan_with(problem, SETTING, 1e-8)
     wrong = plan.predictions[-1]._replace(idealized_time=5.0)
     misled = dataclasses.replace(plan, predictions=[wrong, *plan.predictions[:-1]])
-    monkeypatch.setattr(best, "plan_with", lambda *_: misled)
+    monkeypatch.setattr(best, "plan_choice", lambda *_: misled)
     result = run_best(problem)
     assert result.status == "converged"
     assert [name for name, _ in result.choice.tried] == [wrong.algorithm, plan.best.algorithm]

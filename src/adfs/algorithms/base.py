@@ -235,6 +235,9 @@ class Method:
         fewer than theory says: measured by ``benchmarks/plan.py``, for plans only.
     fastest : float
         Most times ``rho`` that runs are seen to have, where that is ``sharp``.
+    timing : Source or None
+        Events of all nodes, without samples, from which plans read the time; None for ``source``.
+        On ranks ``source`` may draw the events of some nodes only.
     """
 
     algorithm: Algorithm[Any]
@@ -252,6 +255,7 @@ class Method:
     needed: Callable[[float], float] | None = None
     typical: Callable[[float], float] | None = None
     fastest: float = 2.0
+    timing: Source | None = None
 
 
 def method_in_rounds(

@@ -29,7 +29,6 @@ L-Katyusha's snapshot. All with their proofs: docs/algorithms/katyusha.md.
 from __future__ import annotations
 
 import functools
-import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -39,17 +38,14 @@ import numpy as np
 
 from adfs.algorithms import base
 from adfs.algorithms.base import Matrix, Vector
-from adfs.data.shards import slice_rows
 from adfs.kernels import katyusha
 from adfs.kernels.sampling import THRESHOLD_ONE
-from adfs.problem.conditioning import GRAM_LIMIT
 from adfs.problem.finite_sum import Problem
-from adfs.randomness import generator, stream_keys
+from adfs.randomness import stream_keys
 from adfs.schedule.events import Events
 from adfs.schedule.rounds import CoinRounds, Cost, Rounds, mean_time
 from adfs.schedule.sampling_law import alias_table
 from adfs.theory.description import Description, Fact, SelfDescribing
-from adfs.threads import one_blas_thread
 
 Surplus = Callable[[Vector, Vector], Vector]  # Q of rho and the rounds between snapshots
 GRID = 80  # values tried of the batch and of the rounds between snapshots
@@ -69,7 +65,7 @@ class MeanForm:
         self.counts = problem.conditioning.live_counts
         self.n_samples = int(self.counts.sum())
         self.lam = problem.total_sigma / self.n_samples
-        self.smoothness = whole_smoothness(problem) / self.n_samples  # L_f
+        self.smoothness = problem.conditioning.whole_smoothness() / self.n_samples  # L_f
         self.most = max(1, self.n_samples // self.total_batch(1))  # the largest b with B <= N
         self._costs = setting.costs.of(problem)
 
@@ -225,37 +221,6 @@ class KatyushaParameters(SelfDescribing):
             Fact("time", self.time_per_efold, "idealized, per factor e"),
         ]
         return Description(f"{self.name} parameters ({self.rule})", facts, width=6)
-
-
-def whole_smoothness(problem: Problem) -> float:
-    """``lambda_max(l''max sum_ij w_ij x_ij x_ij^T)``: smoothness of the sum of all losses."""
-    d = problem.n_features
-    with one_blas_thread():
-        if d > GRAM_LIMIT:
-            return _lanczos(problem)
-        grams = (problem.conditioning.gram(node).reshape(-1) for node in problem.nodes.tolist())
-        total = problem.network.sum_rows(grams, d * d).reshape(d, d)
-        return float(np.linalg.eigvalsh(total)[-1])
-
-
-def _lanczos(problem: Problem) -> float:
-    """The same from products with all nodes' rows, plus the residual: an upper bound."""
-    from scipy.sparse.linalg import LinearOperator, eigsh
-
-    size, network = problem.n_features, problem.network
-    rows = slice_rows(problem.rows, size, 0, problem.n_rows)
-    curvature, cuts = problem.loss.max_curvature * problem.weights, problem.offsets
-
-    def product(v: Vector) -> Vector:
-        scaled = curvature * (rows @ v.ravel())
-        parts = (rows[a:b].T @ scaled[a:b] for a, b in itertools.pairwise(cuts))
-        return network.sum_rows(parts, size)
-
-    operator = LinearOperator((size, size), matvec=product, dtype=float)
-    start = generator(0, "lanczos").standard_normal(size)
-    values, vectors = eigsh(operator, k=1, which="LA", v0=start, tol=1e-6)
-    residual = product(vectors[:, 0]) - values[0] * vectors[:, 0]
-    return float(values[0] + np.linalg.norm(residual))
 
 
 class Coupling(NamedTuple):

@@ -137,6 +137,13 @@ def source_of(
     return Drawer(law, setting.seed, network)
 
 
+def timing_of(law: SamplingLaw, setting: base.MethodSetting) -> base.Source:
+    """The same events of all nodes, without samples."""
+    if setting.schedule == "poisson":
+        return PoissonSource(law, setting.seed, with_samples=False)
+    return Drawer(law, setting.seed, with_samples=False)
+
+
 def pairwise_method(
     algorithm: Pairwise[Any], setting: base.MethodSetting, rho: float, **facts: Any
 ) -> base.Method:
@@ -151,4 +158,7 @@ def pairwise_method(
     beat = block * int(np.clip(events / block, 1, BLOCKS_PER_BEAT))
     source = source_of(chosen, setting, problem.network)
     clock = chosen.make_clock(setting.delays, setting.clock)
-    return base.Method(algorithm, source, clock, rho, chosen, block=block, beat=beat, **facts)
+    timing = timing_of(chosen, setting)
+    return base.Method(
+        algorithm, source, clock, rho, chosen, block=block, beat=beat, timing=timing, **facts
+    )  # fmt: skip

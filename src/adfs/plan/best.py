@@ -10,7 +10,7 @@ from dataclasses import replace
 from adfs.algorithms.base import MethodSetting
 from adfs.engine.interrupts import Interrupts
 from adfs.engine.stopping import Stopping
-from adfs.plan.planning import Plan, plan_with
+from adfs.plan.planning import Plan, plan_choice
 from adfs.plan.prediction import Prediction
 from adfs.problem.finite_sum import Problem
 from adfs.run import Choice, Result, RunOptions, run
@@ -30,7 +30,7 @@ def run_best(
     """Run what the plan recommends; all ranks call it with the same arguments."""
     if not isinstance(setting.rule, str):  # parameters of one method, shared by many classes
         setting = setting._replace(rule="tuned")
-    plan = plan_with(problem, setting, stopping.tol)
+    plan = plan_choice(problem, setting, stopping.tol)
     tried: list[tuple[str, float]] = []
     rivals = plan.predictions[:RIVALS]
     if options.checkpoints is not None:  # which belong to one method

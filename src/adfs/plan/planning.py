@@ -3,7 +3,7 @@
 import importlib
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from adfs import checks
@@ -14,7 +14,7 @@ from adfs.costs import Costs, agreed_costs
 from adfs.errors import GraphError, ParameterError
 from adfs.graphs.closed_forms import FamilyFacts, family_facts
 from adfs.plan.pilot import refine
-from adfs.plan.prediction import Prediction, predict_all
+from adfs.plan.prediction import Prediction, predict_all, predict_likely
 from adfs.plan.sizes import Parts, Sizes
 from adfs.problem.finite_sum import Problem
 from adfs.schedule.clock import CLOCKS
@@ -229,13 +229,25 @@ def plan_with(
 ) -> Plan:  # fmt: skip
     """The plan for a method's settings; with ranks, all call it."""
     found, refused = predict_all(problem, setting, tol, names, ranks)
+    plan = _planned(problem, setting, tol, found, refused, pilot)
+    curves = Curves(plan.sizes, tol, plan.predictions, plan.graph.partition(":")[0])
+    return replace(plan, **curves.all())
+
+
+def plan_choice(problem: Problem, setting: MethodSetting, tol: float) -> Plan:
+    """A plan for choosing a method and no more: without other networks and unlikely methods."""
+    return _planned(problem, setting, tol, *predict_likely(problem, setting, tol), pilot=True)
+
+
+def _planned(
+    problem: Problem, setting: MethodSetting, tol: float, found: list[Prediction],
+    refused: dict[str, str], pilot: bool,
+) -> Plan:  # fmt: skip
     if not found:
         raise ParameterError(next(iter(refused.values()), "There is no algorithm to plan with."))
     found, spent = refine(problem, setting, tol, found) if pilot else (found, 0.0)
     sizes = Sizes.of(problem, setting.tau, setting.costs)
-    graph = problem.topology.name
-    curves = Curves(sizes, tol, found, graph.partition(":")[0])
-    return Plan(found, tol, sizes, graph, refused, spent, **curves.all())
+    return Plan(found, tol, sizes, problem.topology.name, refused, spent)
 
 
 class Curves:

@@ -5,16 +5,25 @@ messages from the method's own clock and counts over a short piece of its schedu
 """
 
 import math
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from adfs.algorithms.base import ONE_MACHINE, REGISTRY, Counts, Method, MethodSetting
 from adfs.errors import ParameterError
+from adfs.plan.sizes import Sizes
 from adfs.problem.finite_sum import Problem
 
 MOST_EVENTS = 300_000  # of a schedule that is timed
 MOST_DRAWS = 2_000_000  # of random delays, one per sample step
+SLOW_TO_SET_UP = (
+    "adfs",
+    "ns-adfs",
+    "katyusha",
+    "l-katyusha",
+)  # parameters take a tenth of a second
+CHANCE = 2.5  # the formulas of `Sizes` are good to about a factor 2
 LONG = 3.0  # passes per factor e, above which conditioning limits a method, not its computing
 
 
@@ -107,7 +116,7 @@ def timed(method: Method, iterations: float, is_random: bool) -> tuple[Any, Coun
     """The method's clock and counts after a first piece of its schedule, and the piece's length."""
     most = MOST_DRAWS / max(1.0, method.work) if is_random else MOST_EVENTS
     n_events = math.ceil(min(iterations, max(2.0, min(most, MOST_EVENTS))))
-    events = method.source.draw(0, n_events)
+    events = (method.timing or method.source).draw(0, n_events)
     clock = method.clock.copy()
     clock.advance(events)
     return clock, method.algorithm.counts(events), n_events
@@ -127,8 +136,32 @@ def predict_all(
     ranks: int | None = None,
 ) -> tuple[list[Prediction], dict[str, str]]:  # fmt: skip
     """Predictions of all methods that take the problem, fastest first; and why others do not."""
+    return _predict_each(sorted(REGISTRY) if names is None else names, problem, setting, tol, ranks)
+
+
+def predict_likely(
+    problem: Problem, setting: MethodSetting, tol: float
+) -> tuple[list[Prediction], dict[str, str]]:
+    """The same without methods that are not expected to win and take long to set up.
+
+    These are the methods of `SLOW_TO_SET_UP` whose time by the formulas of `Sizes` is `CHANCE`
+    times the shortest prediction. The formulas know no random delays and no slow nodes, with which
+    a method only takes longer.
+    """
+    quick = [name for name in sorted(REGISTRY) if name not in SLOW_TO_SET_UP]
+    found, refused = _predict_each(quick, problem, setting, tol, None)
+    goal = CHANCE * min((each.idealized_time for each in found), default=math.inf)
+    rough = Sizes.of(problem, setting.tau, setting.costs).runs(tol)
+    likely = [name for name in SLOW_TO_SET_UP if name not in rough or rough[name].time <= goal]
+    others, also_refused = _predict_each(likely, problem, setting, tol, None)
+    return sorted(found + others, key=lambda each: each.idealized_time), refused | also_refused
+
+
+def _predict_each(
+    names: Iterable[str], problem: Problem, setting: MethodSetting, tol: float, ranks: int | None
+) -> tuple[list[Prediction], dict[str, str]]:
     found, refused = [], {}
-    for name in sorted(REGISTRY) if names is None else names:
+    for name in names:
         if problem.n_nodes > 1 and name in ONE_MACHINE:
             refused[name] = "It is for one machine that holds all samples."
             continue

@@ -3,6 +3,7 @@
 Numbers per node are known of all nodes, numbers per sample of the nodes in this process.
 """
 
+import itertools
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from adfs.data.shards import slice_rows
 from adfs.errors import DataError
 from adfs.kernels import gram
 from adfs.kernels.rows import DenseRows
+from adfs.randomness import generator
 from adfs.threads import one_blas_thread
 
 if TYPE_CHECKING:
@@ -62,6 +64,7 @@ class Conditioning(_NodeSamples):
         super().__init__(problem)
         self.max_curvature = problem.loss.max_curvature
         self._batch_smoothness: Vector | None = None
+        self._whole_smoothness: float | None = None
         totals, counts = np.empty(len(self.offsets) - 1), np.empty(len(self.offsets) - 1, np.int64)
         sums = np.empty_like(totals)
         with np.errstate(over="ignore"):
@@ -141,6 +144,22 @@ class Conditioning(_NodeSamples):
     def batches_are_known(self) -> bool:
         """Whether `batch_smoothness` was computed already."""
         return self._batch_smoothness is not None
+
+    def whole_smoothness(self) -> float:
+        """``lambda_max(sum_i B_i)``, of the losses of all nodes together, or an upper bound.
+
+        Computed once; with ranks, all have to call it the first time.
+        """
+        if self._whole_smoothness is None:
+            d = self.n_features
+            with one_blas_thread():
+                if d > GRAM_LIMIT:
+                    self._whole_smoothness = _lanczos_bound(self)
+                else:
+                    grams = (self.gram(node).reshape(-1) for node in self.network.nodes.tolist())
+                    total = self.network.sum_rows(grams, d * d).reshape(d, d)
+                    self._whole_smoothness = float(np.linalg.eigvalsh(total)[-1])
+        return self._whole_smoothness
 
     def kappa_b(self) -> float:
         """Batch condition number ``max_i (sigma_i + lambda_max(B_i)) / sigma_i``."""
@@ -252,4 +271,24 @@ def _power_bound(block: Any) -> float:
     start = np.abs(np.asarray(abs(block).sum(axis=0)).ravel()) + 1.0 / size
     values, vectors = eigsh(operator, k=1, which="LA", v0=start, tol=1e-10)
     residual = operator @ vectors[:, 0] - values[0] * vectors[:, 0]
+    return float(values[0] + np.linalg.norm(residual))
+
+
+def _lanczos_bound(conditioning: Conditioning) -> float:
+    """The same of all nodes' rows, with a sum over the network per product."""
+    from scipy.sparse.linalg import LinearOperator, eigsh
+
+    size, network, cuts = conditioning.n_features, conditioning.network, conditioning.offsets
+    rows = [slice_rows(conditioning.rows, size, a, b) for a, b in itertools.pairwise(cuts)]
+    curvature = conditioning.max_curvature * conditioning.weights
+
+    def product(v: Vector) -> Vector:
+        own = zip(rows, itertools.pairwise(cuts), strict=True)
+        parts = (X.T @ (curvature[a:b] * (X @ v.ravel())) for X, (a, b) in own)
+        return network.sum_rows(parts, size)
+
+    operator = LinearOperator((size, size), matvec=product, dtype=float)
+    start = generator(0, "lanczos").standard_normal(size)
+    values, vectors = eigsh(operator, k=1, which="LA", v0=start, tol=1e-6)
+    residual = product(vectors[:, 0]) - values[0] * vectors[:, 0]
     return float(values[0] + np.linalg.norm(residual))
