@@ -20,7 +20,7 @@ from adfs import calibration
 from adfs.algorithms.dual_gradient import keeps_matrices
 from adfs.algorithms.tron import Tron
 from adfs.calibration import Shape, Steps, Times, prices, seconds
-from adfs.costs import Price, row_sizes
+from adfs.costs import Price
 from adfs.kernels import certificate
 from adfs.threads import one_blas_thread
 
@@ -47,7 +47,7 @@ def table(shapes, turns):
     rows = []
     for steps, times in zip(every, found.transpose(1, 0, 2), strict=True):
         ratios = times[:, 1:] / times[:, :1]
-        size, pairs = (float(each[0]) for each in row_sizes(steps.problem))
+        size, pairs = (float(each[0]) for each in steps.problem.row_sizes)
         prox, middle = times[:, 0].min(), np.median(ratios, axis=0)
         rows.append(Times(size, pairs, prox, *(prox * middle)))
         ends = zip(middle, ratios.min(axis=0), ratios.max(axis=0), strict=True)

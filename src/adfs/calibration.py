@@ -19,7 +19,7 @@ from scipy.optimize import nnls
 
 from adfs.algorithms.adfs import Adfs
 from adfs.algorithms.katyusha import make_batches
-from adfs.costs import Costs, Price, Vector, row_sizes
+from adfs.costs import Costs, Price, Vector
 from adfs.kernels import certificate, katyusha
 from adfs.problem.certificate import certify
 from adfs.problem.finite_sum import Problem
@@ -145,7 +145,7 @@ def times_of(shapes: Sequence[Shape], turns: int) -> list[Times]:
         for steps in every:
             steps.turn()
         found = np.array([[steps.turn() for steps in every] for _ in range(turns)]).min(axis=0)
-    sizes = [row_sizes(steps.problem) for steps in every]
+    sizes = [steps.problem.row_sizes for steps in every]
     return [
         Times(float(size[0]), float(pairs[0]), *row.tolist())
         for (size, pairs), row in zip(sizes, found, strict=True)

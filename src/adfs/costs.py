@@ -202,7 +202,7 @@ class Costs:
 
     def of(self, problem: Problem) -> NodeCosts:
         """What the steps cost at each node of a problem; with ranks, all call it."""
-        size, pairs = row_sizes(problem)
+        size, pairs = problem.row_sizes
         own = self._at(isinstance(problem.rows, CsrRows), size, pairs, problem.n_features)
         return NodeCosts(*problem.network.facts(np.stack(own, axis=1)).T)
 
@@ -251,18 +251,6 @@ def _checked(name: str, value: Any) -> Any:
 
 
 PAPER = Costs.paper()
-
-
-def row_sizes(problem: Problem) -> tuple[Vector, Vector]:
-    """Mean features in a row, and pairs of them (each with itself too), of each node here."""
-    if not isinstance(problem.rows, CsrRows):
-        size = np.full(len(problem.nodes), float(problem.n_features))
-        return size, size * (size + 1.0) / 2.0
-    sizes = np.diff(problem.rows.indptr).astype(np.float64)
-    totals = np.zeros((2, len(sizes) + 1))
-    np.cumsum([sizes, sizes * (sizes + 1.0) / 2.0], axis=1, out=totals[:, 1:])
-    size, pairs = np.diff(totals[:, problem.offsets]) / np.diff(problem.offsets)
-    return size, pairs
 
 
 def agreed_costs(peers: Peers, given: "str | Mapping[str, Any] | Costs") -> Costs:

@@ -297,6 +297,11 @@ class Topology:
         """Laplacian with unit edge weights, in compressed sparse rows."""
         return edge_arrays.laplacian(self.n_nodes, self.edges)
 
+    @cached_property
+    def dense_laplacian(self) -> NDArray[np.float64]:
+        """The same as an array, for few nodes; computed once."""
+        return np.asarray(self.laplacian().toarray())
+
     def plot(self, ax: Any = None) -> Any:
         """Draw the graph; the matplotlib axes."""
         return plot_function("graph_plot", "draw_topology")(self, ax)

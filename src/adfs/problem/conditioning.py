@@ -15,8 +15,8 @@ from adfs.agreement import attempt
 from adfs.data.matrices import Vector
 from adfs.data.shards import slice_rows
 from adfs.errors import DataError
-from adfs.kernels import gram
-from adfs.kernels.rows import DenseRows
+from adfs.kernels import certificate, gram
+from adfs.kernels.rows import CsrRows, DenseRows
 from adfs.randomness import generator
 from adfs.threads import one_blas_thread
 
@@ -166,13 +166,15 @@ class Conditioning(_NodeSamples):
         return float(np.max(1.0 + self.batch_smoothness() / self.sigma))
 
     def gram(self, node: int) -> Vector:
-        """``B_i`` as a (d, d) matrix, summed over blocks of rows."""
-        total = np.zeros((self.n_features, self.n_features))
-        rows = self._rows_of(node)
+        """``B_i`` at and below the diagonal of a (d, d) matrix."""
+        total, rows = np.zeros((self.n_features, self.n_features)), self._rows_of(node)
+        if isinstance(self.rows, CsrRows):
+            factors = self.max_curvature * self.weights[rows]
+            certificate.sparse_outer_products(self.rows, factors, rows.start, rows.stop, total)
+            return total
         for start in range(rows.start, rows.stop, GRAM_BLOCK):
             block = _scaled_rows(self, slice(start, min(rows.stop, start + GRAM_BLOCK)))
-            product = block.T @ block
-            total += product.toarray() if sp.issparse(product) else product
+            total += block.T @ block
         return total
 
     def _top_eigenvalue(self, node: int) -> float:

@@ -276,6 +276,18 @@ class Problem:
         """Numbers stored for the features of a sample, in the mean."""
         return self.n_numbers / self.n_samples
 
+    @functools.cached_property
+    def row_sizes(self) -> tuple[Vector, Vector]:
+        """Mean features in a row, and pairs of them (each with itself too), of each node here."""
+        if not isinstance(self.rows, CsrRows):
+            size = np.full(len(self.nodes), float(self.n_features))
+            return size, size * (size + 1.0) / 2.0
+        sizes = np.diff(self.rows.indptr).astype(np.float64)
+        totals = np.zeros((2, len(sizes) + 1))
+        np.cumsum([sizes, sizes * (sizes + 1.0) / 2.0], axis=1, out=totals[:, 1:])
+        size, pairs = np.diff(totals[:, self.offsets]) / np.diff(self.offsets)
+        return size, pairs
+
     def node_rows(self, node: int) -> slice:
         """Rows of a node that is here."""
         own = self.network.here[node]

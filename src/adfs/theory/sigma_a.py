@@ -20,15 +20,16 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from adfs.graphs.topology import Topology
+from adfs.kernels import root_bound as kernel
 
 Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
 
 EDGE_MU2 = 0.5  # mu_kl^2 on communication edges; the algorithm is invariant to it
 DENSE_LIMIT = 150  # nodes: beyond, sparse graphs take less time by Lanczos
 BOUND_LIMIT = 3000  # beyond, for graphs too dense to factorise, the closed bound serves
 FACTOR_LIMIT = 30_000  # beyond, factors take longer than all the rest of the set-up
 SAFETY = 1.0 - 1e-9  # sigma_A may be too small, never too large
-PRUNE_EVERY = 4  # steps of a bisection
 ROUNDING = 10.0 * np.finfo(np.float64).eps  # an eigenvalue's error, relative to the matrix's norm
 
 
@@ -51,28 +52,10 @@ def sigma_a(
 def root_bound(topology: Topology, sigma: Vector, masses: Vector, alpha: Vector) -> float:
     """Lower bound, exact if all nodes are alike: ``lambda max_i D_i = lambda_min(Lap)``."""
     target = EDGE_MU2 * topology.spectrum.lambda_min
-    heaviest_centre, loaded = float(np.max(sigma)), masses > 0.0
-    sigma, alpha, masses = sigma[loaded], alpha[loaded], masses[loaded]
-    low, high = 0.0, min(float(np.min(alpha)), target / heaviest_centre)
-    for step in range(200):
-        middle = 0.5 * (low + high)
-        if middle in (low, high):
-            break
-        heaviest = max(heaviest_centre, _weights(middle, sigma, masses, alpha).max())
-        if middle * heaviest < target:
-            low = middle
-        else:
-            high = middle
-        if step % PRUNE_EVERY == 0 and high < np.min(alpha):  # who may still be the heaviest
-            least = _weights(low, sigma, masses, alpha).max()
-            kept = _weights(high, sigma, masses, alpha) >= least
-            sigma, masses, alpha = sigma[kept], masses[kept], alpha[kept]
-    return low * SAFETY
-
-
-def _weights(root: float, sigma: Vector, masses: Vector, alpha: Vector) -> Vector:
-    """``D_i``, which grows with the root."""
-    return np.asarray(sigma + masses * alpha / (alpha - root))
+    heaviest_centre = float(np.max(sigma))
+    high = min(float(np.min(alpha[masses > 0.0])), target / heaviest_centre)
+    found = kernel.root_bound(target, high, heaviest_centre, sigma, masses, alpha)
+    return float(found) * SAFETY
 
 
 def _quotient(topology: Topology, sigma: Vector, masses: Vector, alpha: Vector) -> "sp.coo_matrix":
@@ -88,10 +71,24 @@ def _quotient(topology: Topology, sigma: Vector, masses: Vector, alpha: Vector) 
     return sp.coo_matrix((values, (rows, columns)), shape=(n + len(loaded), n + len(loaded)))
 
 
+def _dense_quotient(topology: Topology, sigma: Vector, masses: Vector, alpha: Vector) -> Matrix:
+    """The same as an array; quicker to make for few nodes, and made many times."""
+    n, inverse = topology.n_nodes, 1.0 / np.sqrt(sigma)
+    loaded = np.flatnonzero(masses > 0.0)
+    virtual = n + np.arange(len(loaded))
+    matrix = np.zeros((n + len(loaded), n + len(loaded)))
+    matrix[:n, :n] = inverse[:, None] * (EDGE_MU2 * topology.dense_laplacian) * inverse
+    matrix[np.arange(n), np.arange(n)] += alpha * masses / sigma
+    matrix[loaded, virtual] = -alpha[loaded] * np.sqrt(masses[loaded] / sigma[loaded])
+    matrix[virtual, loaded] = matrix[loaded, virtual]
+    matrix[virtual, virtual] = alpha[loaded]
+    return matrix
+
+
 def _dense_root(topology: Topology, sigma: Vector, masses: Vector, alpha: Vector) -> float:
     from scipy.linalg import eigh
 
-    matrix = _quotient(topology, sigma, masses, alpha).toarray()
+    matrix = _dense_quotient(topology, sigma, masses, alpha)
     values = eigh(matrix, eigvals_only=True, subset_by_index=[1, 1])
     safe = float(values[0]) * SAFETY - ROUNDING * float(np.max(abs(matrix).sum(axis=0)))
     return max(safe, root_bound(topology, sigma, masses, alpha))
