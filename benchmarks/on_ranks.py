@@ -41,8 +41,14 @@ def solve(n_ranks, path, n_nodes, sigma, runs, tries=TRIES, timeout=None):
     return [each | {"others": others} for each in results]
 
 
+def plan(n_ranks, path, n_nodes, sigma, **arguments):
+    """The plan that so many ranks make, as a dict; ``arguments`` are those of `adfs.plan`."""
+    told = json.dumps({"n_nodes": n_nodes, "sigma": sigma, "runs": [], "plan": arguments})
+    return json.loads(launch(n_ranks, __file__, path, told))[0]
+
+
 def run_all(path, told):
-    """What a rank does: every run in turn, on rows that are in memory."""
+    """What a rank does: every run in turn, on rows that are in memory; or a plan."""
     import adfs
     from adfs.data.files import load_data
     from adfs.mpi.communicator import open_world
@@ -59,9 +65,11 @@ def run_all(path, told):
     kinds = {(each["algorithm"], each.get("schedule")): each for each in told["runs"]}
     for each in kinds.values():  # untimed: loads what is compiled
         run(world, few, nodes, topology, 1.0, each | {"tol": 1e-3, "time_limit": 5.0})
-    return [
-        run(world, own, nodes, topology, told["sigma"] / n, each) for each in told["runs"]
-    ], world.rank
+    sigma = told["sigma"] / n
+    if "plan" in told:
+        problem = adfs.Problem(own, sigma=sigma, topology=topology, nodes=nodes, engine="mpi")
+        return [adfs.plan(problem, **told["plan"]).to_dict()], world.rank
+    return [run(world, own, nodes, topology, sigma, each) for each in told["runs"]], world.rank
 
 
 def run(world, shards, nodes, topology, sigma, told):
@@ -78,6 +86,7 @@ def run(world, shards, nodes, topology, sigma, told):
     return {
         "algorithm": result.algorithm, "status": result.status, "iterations": result.iterations,
         "wall_time": result.wall_time, "seconds": seconds, "setup_time": result.setup_time,
+        "idealized": result.idealized_time,
         "n_prox": last["n_prox"], "n_comm": last["n_comm"],
         "p_comm": getattr(result.parameters, "p_comm", None),
         "objective": result.objective, "relative_gap": result.relative_gap,

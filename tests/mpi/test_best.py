@@ -32,6 +32,17 @@ def test_every_prediction_on_ranks_is_that_of_one_process(mpiexec, tmp_path, mon
     assert [json.loads(line) for line in run.stdout.splitlines()] == [json.loads(json.dumps(alone))]
 
 
+def test_a_plan_on_ranks_has_seconds_of_steps_taken_there(mpiexec, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    save_npz("data.npz", *two_gaussians(400, 5, seed=3))
+    words = ("plan", "data.npz", "--sigma", "0.1", "--no-pilot", "--json")
+    run = mpiexec.run(2, "-m", "adfs", *words, "--engine", "mpi", "--time-steps")
+    assert run.returncode == 0, run.stderr
+    ranks, local = json.loads(run.stdout), json.loads(here(*words).out)
+    assert all(each["seconds"] > 0.0 for each in ranks["predictions"])
+    assert ranks["recommendation"] == local["recommendation"]
+
+
 PLAN = """
 import adfs, json
 problem = adfs.Problem.from_files("data.npz", sigma=0.1, n_nodes=4, engine="mpi")

@@ -233,3 +233,14 @@ def test_a_plan_without_data_has_seconds_where_steps_are_known():
     costs = adfs.Costs(seconds=1e-7)
     [plan] = plan_sizes(10**6, 50, 1e4, ["grid"], [16], costs=costs)
     assert plan.best.seconds == pytest.approx(1e-7 * plan.best.idealized_time)
+
+
+def test_seconds_of_timed_steps_do_not_change_the_recommendation():
+    problem = higgs_like()
+    plain, timed = adfs.plan(problem), adfs.plan(problem, time_steps=True)
+    assert [each.algorithm for each in timed.predictions] == [
+        each.algorithm for each in plain.predictions
+    ]
+    assert all(each.seconds is None for each in plain.predictions)
+    for each, other in zip(timed.predictions, plain.predictions, strict=True):
+        assert each.seconds > 0.0 and each._replace(seconds=None) == other

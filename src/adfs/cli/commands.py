@@ -219,7 +219,7 @@ plan  predict which method is fastest, and what limits it
 
 Predict idealized time, messages and bytes of every method for a DATA, or without DATA for given
 sizes; say what limits each, at how many nodes the network takes as long as computing, and which
-method to take. No run is timed, so a plan repeats.
+method to take. No run is timed for it, so a recommendation repeats.
 
 options:
 {options.DATA.replace("DATA", "[DATA]", 1)}
@@ -231,8 +231,10 @@ the runs that are predicted
   --tol TOL: number = 1e-06  relative duality gap
   --ranks R: positive  predict seconds on so many processes (--costs measured); by default one per
     node
+  --time-steps  predict seconds from a few steps of every method on these rows, here or on the ranks
+    that mpiexec started; the recommendation stays the same
   --no-pilot  predict from theory and experience alone, without short runs on a part of the rows
-{options.SEED}
+{options.SEED}{options.RANKS}
 files and output
   --picture FILE: output  draw times against nodes and against tau here (.png, .svg, .pdf)
 {options.JSON}{options.SETTINGS}
@@ -241,6 +243,7 @@ examples:
   adfs plan breast-cancer --nodes 9 --tau 20
   adfs plan --rows 10000000 --features 1000 --kappa 1e5 --nodes 4:1024 --graph grid,hypercube
   adfs plan breast-cancer --nodes 16 --graph ring --json
+  mpiexec -n 2 adfs plan breast-cancer --engine mpi --time-steps
 
 Without DATA, --nodes may be a list such as 4,16 or a range such as 4:1024 (in steps of a factor
 4), and --graph a list. Exit codes: 0 done, 2 bad input, 1 the program or its environment

@@ -1,10 +1,13 @@
 """`adfs plan`: which method, how many nodes, which graph; from data or from sizes alone."""
 
 import argparse
+import contextlib
 from typing import Any
 
+from adfs.agreement import Alone, attempt
 from adfs.checks import positive, whole
 from adfs.cli import files, output
+from adfs.cli.on_ranks import Finish, check_engine, run_on_engine
 from adfs.cli.problem_arguments import (
     as_list,
     build_problem,
@@ -12,8 +15,9 @@ from adfs.cli.problem_arguments import (
     read_delays,
     shell_command,
 )
-from adfs.costs import Costs
+from adfs.costs import Costs, agreed_costs
 from adfs.errors import ParameterError
+from adfs.mpi.communicator import Communicator
 from adfs.plan.planning import HEADERS, LEFT, Plan, number, plan, plan_sizes, table_rows
 from adfs.problem.conditioning import LARGEST_KAPPA
 from adfs.schedule.delays import Delays
@@ -29,27 +33,46 @@ def run(args: argparse.Namespace) -> int:
     if args.picture is not None:
         files.picture_kind("--picture", args.picture)
     given = [name for name in SIZES if getattr(args, name) is not None]
-    if args.data is not None and set(given) - {"features"}:
+    if args.data is None:
+        _refuse_without_data(args)
+        costs = Costs.read(args.costs)
+        return _finish(args, _from_sizes(args, given, costs), costs)
+    if set(given) - {"features"}:
         raise ParameterError(
             f"--{given[0]} is for plans without DATA, which has its own; leave one of them out."
         )
-    costs = Costs.read(args.costs)
-    plans = _from_sizes(args, given, costs) if args.data is None else [_from_data(args, costs)]
+    return run_on_engine(args, _from_data)
+
+
+def _refuse_without_data(args: argparse.Namespace) -> None:
+    for flag, given in (("--time-steps", args.time_steps), ("--engine mpi", args.engine == "mpi")):
+        if given:
+            raise ParameterError(f"{flag} runs steps on rows; name a DATA, or leave it out.")
+
+
+def _from_data(
+    args: argparse.Namespace, world: Communicator | None, stack: contextlib.ExitStack
+) -> Finish:
+    peers = world or Alone()
+    attempt(peers, lambda: check_engine(args))
+    if args.nodes is not None:
+        args.nodes = attempt(peers, lambda: _whole("nodes", args.nodes))
+    problem = build_problem(args, world)
+    costs = agreed_costs(peers, args.costs)
+    found = plan(
+        problem, mean_tau(args), args.tol, args.clock, read_delays(args), args.seed,
+        pilot=not args.no_pilot, costs=costs, ranks=args.ranks, time_steps=args.time_steps,
+    )  # fmt: skip
+    return lambda: _finish(args, [found], costs) if problem.network.rank == 0 else 0
+
+
+def _finish(args: argparse.Namespace, plans: list[Plan], costs: Costs) -> int:
+    """Write the picture and print; the exit code."""
     failures = files.write_each((args.picture, lambda place: _save_picture(args, plans, place)))
     output.show(args, {**_record(args, plans), "costs": costs.to_dict()}, _text(args, plans))
     for failure in failures:
         output.complain(failure, FAILED)
     return FAILED if failures else 0
-
-
-def _from_data(args: argparse.Namespace, costs: Costs) -> Plan:
-    if args.nodes is not None:
-        args.nodes = _whole("nodes", args.nodes)
-    problem = build_problem(args)
-    return plan(
-        problem, mean_tau(args), args.tol, args.clock, read_delays(args), args.seed,
-        pilot=not args.no_pilot, costs=costs, ranks=args.ranks,
-    )  # fmt: skip
 
 
 def _from_sizes(args: argparse.Namespace, given: list[str], costs: Costs) -> list[Plan]:

@@ -16,6 +16,7 @@ from adfs.graphs.closed_forms import FamilyFacts, family_facts
 from adfs.plan.pilot import refine
 from adfs.plan.prediction import Prediction, predict_all, predict_likely
 from adfs.plan.sizes import Parts, Sizes
+from adfs.plan.timing import with_seconds
 from adfs.problem.finite_sum import Problem
 from adfs.schedule.clock import CLOCKS
 from adfs.schedule.delays import Delays
@@ -178,10 +179,12 @@ def plan(
     pilot: bool = True,
     costs: str | Costs = "paper",
     ranks: int | None = None,
+    time_steps: bool = False,
 ) -> Plan:
     """Predict what every method takes on a problem, and recommend one.
 
-    No run is timed: the same problem and costs give the same plan. ``adfs`` and ``ns-adfs`` are
+    No run is timed, unless ``time_steps`` says so, and then for the column of seconds only: the
+    same problem and costs give the same recommendation. ``adfs`` and ``ns-adfs`` are
     predicted with the draws that ``auto`` and ``best`` use (docs/algorithms/stratified.md).
 
     Parameters
@@ -200,10 +203,13 @@ def plan(
         takes at most 5 % of the predicted time.
     costs : {"paper", "measured"} or Costs
         What elementary steps take, as for `adfs.solve`. Seconds are predicted where they are known:
-        with ``measured``, or with ``adfs.Costs(seconds=...)``.
+        with ``measured``, or with ``adfs.Costs(seconds=...)``. They leave out what caches and
+        messages cost on a certain machine.
     ranks : int, optional
         Processes for which seconds are predicted, each with a core of its own; by default one per
         node, or those over which the problem is spread.
+    time_steps : bool
+        Whether to predict seconds from a few steps of every method on these rows and these ranks.
 
     Examples
     --------
@@ -220,7 +226,10 @@ def plan(
     if ranks is not None:
         checks.whole("ranks", ranks, 1)
     names = None if algorithms is None else list(algorithms)
-    return plan_with(problem, setting, tol, names, pilot, ranks)
+    found = plan_with(problem, setting, tol, names, pilot, ranks)
+    if not time_steps:
+        return found
+    return replace(found, predictions=with_seconds(problem, setting, found.predictions))
 
 
 def plan_with(
