@@ -44,7 +44,7 @@ from adfs.threads import one_blas_thread
 
 GROWTHS = (8, 16, 32, 64)  # of the sample from level to level: the first that is cheap enough
 LEAST = 20  # rows per feature in a sample
-SHARE = 0.3  # most that samples take, of the time of an evaluation at all rows; runs have three or more
+SHARE = 0.3  # most that samples take, of the time of an evaluation at all rows; a run has three
 OPENING = 2  # evaluations that the first sample usually takes; the others take one
 STALE = 4.0  # what a step with an earlier Hessian leaves, over what a step with its own leaves
 DIGITS = math.log(1e4)  # most that a step at all rows is credited with: runs end
