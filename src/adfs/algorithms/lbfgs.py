@@ -25,7 +25,7 @@ from adfs.theory.description import Description, Fact, SelfDescribing
 
 MEMORY = 20  # twice the usual 10: on real rows 15 to 35 % fewer evaluations, at no charge
 TINY = 1e-13  # a step so small, relative to theta, says nothing about the curvature
-POWER_LAW, PER_FEATURE = (3.3, 0.363), 2.4
+POWER_LAW, PER_FEATURE = (3.3, 0.363), 2.8
 BLOCK = 8  # evaluations between two checks of limits and signals
 
 
