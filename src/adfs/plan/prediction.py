@@ -23,6 +23,7 @@ SLOW_TO_SET_UP = (
     "katyusha",
     "l-katyusha",
 )  # parameters take a tenth of a second
+TUNED_GAIN = 1.1  # of ADFS's tuned parameters over exact ones, as usual (docs/tuning.md)
 CHANCE = 2.5  # the formulas of `Sizes` are good to about a factor 2
 LONG = 3.0  # passes per factor e, above which conditioning limits a method, not its computing
 
@@ -50,13 +51,13 @@ class Prediction(NamedTuple):
     seconds: float | None = None
     alike: bool = True
 
-    def with_iterations(self, iterations: float) -> "Prediction":
-        """The same method with iterations that a pilot has found."""
+    def with_iterations(self, iterations: float, basis: str = "pilot") -> "Prediction":
+        """The same method with other iterations, such as those that a pilot has found."""
         scale = iterations / self.iterations
         names = ("idealized_time", "computing", "work", "n_comm", "bytes")
         scaled = {name: scale * getattr(self, name) for name in names}
         seconds = None if self.seconds is None else scale * self.seconds
-        return self._replace(iterations=iterations, basis="pilot", seconds=seconds, **scaled)
+        return self._replace(iterations=iterations, basis=basis, seconds=seconds, **scaled)
 
 
 def predict(
@@ -146,15 +147,22 @@ def predict_likely(
 
     These are the methods of `SLOW_TO_SET_UP` whose time by the formulas of `Sizes` is `CHANCE`
     times the shortest prediction. The formulas know no random delays and no slow nodes, with which
-    a method only takes longer.
+    a method only takes longer. Where delays are constant, ADFS is predicted with the parameters
+    ``exact``, and `TUNED_GAIN`: choosing ``tuned`` takes ten times as long.
     """
     quick = [name for name in sorted(REGISTRY) if name not in SLOW_TO_SET_UP]
     found, refused = _predict_each(quick, problem, setting, tol, None)
     goal = CHANCE * min((each.idealized_time for each in found), default=math.inf)
     rough = Sizes.of(problem, setting.tau, setting.costs).runs(tol)
-    likely = [name for name in SLOW_TO_SET_UP if name not in rough or rough[name].time <= goal]
-    others, also_refused = _predict_each(likely, problem, setting, tol, None)
-    return sorted(found + others, key=lambda each: each.idealized_time), refused | also_refused
+    for name in SLOW_TO_SET_UP:
+        if name not in rough or rough[name].time <= goal:
+            quicker, gain = setting, 1.0
+            if (name, setting.rule) == ("adfs", "tuned") and setting.delays.is_constant:
+                quicker, gain = setting._replace(rule="exact"), TUNED_GAIN
+            others, also_refused = _predict_each([name], problem, quicker, tol, None)
+            found += [each.with_iterations(each.iterations / gain, each.basis) for each in others]
+            refused |= also_refused
+    return sorted(found, key=lambda each: each.idealized_time), refused
 
 
 def _predict_each(

@@ -81,6 +81,14 @@ class Delays:
         object.__setattr__(self, "shape", _checked_shape(self.law, self.shape))
         stream_key(self.seed, "delays")
 
+    @property
+    def is_constant(self) -> bool:
+        """Whether every step, and every message, takes the same time."""
+        return (
+            self.law == "constant"
+            and len({*np.ravel(self.tau)}) == len({*np.ravel(self.speed)}) == 1
+        )
+
     def nominal(self, n_edges: int, n_nodes: int) -> NDArray[np.float64]:
         """Duration before the law: one number per edge, then one per node, (n_edges + n_nodes,)."""
         parts = []
