@@ -35,9 +35,9 @@ N_SAMPLES, N_FEATURES, N_NODES = 12, 3, 4
 def check_loss(loss: str | Loss) -> None:
     """Test what a loss promises; raise one error that lists all faults.
 
-    Convex and finite values; a derivative and a second derivative that belong to the values;
-    ``max_curvature`` above all of it; a conjugate that keeps the inequality of Fenchel and Young;
-    proximal steps that solve their equations; a small training that finds the optimum.
+    Values that are convex, finite and >= 0; a derivative and a second derivative that belong to
+    them; ``max_curvature`` above all of it; a conjugate that keeps the inequality of Fenchel and
+    Young; proximal steps that solve their equations; a small training that finds the optimum.
 
     Parameters
     ----------
@@ -99,6 +99,18 @@ def _is_finite(loss: Loss) -> Faults:
                     "does not overflow, such as log1p(exp(-abs(m))), or take another loss: "
                     "no smooth one grows faster than a square."
                 )
+
+
+def _is_not_negative(loss: Loss) -> Faults:
+    found = []
+    for s, b in _at(loss):
+        value = loss_functions.value(loss.code, s, b)
+        text = (
+            f"value must be >= 0, since tolerances are relative to F, but value({s:g}, {b}) is "
+            f"{value:.6g}; add a constant, which may depend on b."
+        )
+        found.append((-value - ROUNDING, text))
+    yield from _worst(found)
 
 
 def _is_convex(loss: Loss) -> Faults:
@@ -263,8 +275,8 @@ def _can_be_trained(loss: Loss) -> Faults:
 STAGES: tuple[tuple[Check, ...], ...] = (
     (_is_finite,),
     (
-        _is_convex, _has_its_derivative, _grows_at_most, _has_its_second_derivative,
-        _keeps_fenchel_young,
+        _is_not_negative, _is_convex, _has_its_derivative, _grows_at_most,
+        _has_its_second_derivative, _keeps_fenchel_young,
     ),
     (_steps_solve_their_equations, _can_be_trained),
 )  # fmt: skip

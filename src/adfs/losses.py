@@ -40,7 +40,7 @@ class Loss:
         Whether labels are two classes, coded -1 and 1, rather than real targets.
     formula : str
     value, derivative : function of (s, b)
-        ``l`` and ``l'``; convex in ``s``, and finite for every finite ``s``.
+        ``l >= 0`` and ``l'``; convex in ``s``, and finite for every finite ``s``.
     second_derivative : function of (s, b), optional
         ``l''``; by default a difference of ``l'``.
     conjugate : function of (c, b), optional
@@ -181,6 +181,7 @@ def _takes_two(function: Any) -> bool:
     return inspect.isfunction(getattr(function, "py_func", function))
 
 
+@functools.cache
 def _difference(derivative: Any) -> Scalar:
     """``l''`` from values of ``l'``."""
     slope = numba.njit(error_model="numpy")(derivative)

@@ -327,7 +327,7 @@ def _check_meta(meta: Any) -> None:
     if meta["loss"] not in LOSSES:
         raise DataError(f"loss {meta['loss']!r} is not known; load the file that defines it")
     if meta["n_features"] < 1:
-        raise DataError(f"{meta['n_features']} features")
+        raise DataError(f"loss {meta['loss']!r} on {meta['n_features']} features")
     if (len(meta["classes"]) >= 2) != LOSSES[meta["loss"]].binary or len(meta["classes"]) == 1:
         raise DataError(f"{len(meta['classes'])} classes with the loss {meta['loss']!r}")
     columns = meta.get("columns")

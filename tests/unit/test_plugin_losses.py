@@ -43,6 +43,7 @@ from support.ranks import (
     run_ranks,
     share_of,
 )
+from support.selection import covering
 
 uncompiled = pytest.mark.uncompiled
 RATIOS = (1e-6, 0.01, 0.999, 1.0, 1.9, 30.0, 1e4)
@@ -170,9 +171,7 @@ def test_a_second_derivative_that_is_not_given_is_a_difference():
 # Whole runs
 
 
-@pytest.mark.parametrize("convert", [np.asarray, sp.csr_matrix], ids=["dense", "csr"])
-@pytest.mark.parametrize("name", PAIRS)
-@pytest.mark.parametrize("method", METHODS)
+@covering(method=METHODS, name=tuple(PAIRS), convert=(np.asarray, sp.csr_matrix))
 def test_a_loss_of_ones_own_runs_as_the_same_loss_of_the_package(method, name, convert):
     make(name)
     results = [
@@ -422,6 +421,10 @@ FAULTS = {
     "labels outside its domain": (
         "my-squared", {"value": lambda s, b: squared(s, b) + math.log(b)},
         r"at every s; give targets=\(lowest, largest\)",
+    ),
+    "value is negative": (
+        "my-squared", {"value": lambda s, b: 0.5 * s * s - b * s},
+        "value must be >= 0",
     ),
     "value is not convex": (
         "log-cosh", {"value": lambda s, b: log_cosh(s, b) + 0.5 * math.cos(2.0 * s),

@@ -9,6 +9,7 @@ What has no closed form here is the root of an increasing function
     g(s) = e s + k l'(s) - t,    e + k l''(s) >= 0 for every l'' from 0 to l''max.
 """
 
+import functools
 import math
 from typing import Any, NamedTuple
 
@@ -45,8 +46,9 @@ class Functions(NamedTuple):
 TABLES: dict[int, Any] = {}  # by their codes; they stay, because any problem may hold a code
 
 
+@functools.cache
 def _compiled(function):
-    """A C function of two doubles; it gives nan where the function raises an error."""
+    """A C function of two doubles, kept for ever; nan where the function raises an error."""
     plain = numba.njit(error_model="numpy")(function)
 
     def guarded(a, b):
@@ -65,12 +67,11 @@ def make_code(functions: Functions) -> int:
         code = PLUGIN + len(TABLES)
         TABLES[code] = functions
         return code
-    compiled = {function: _compiled(function) for function in functions[:LARGEST]}
     table = np.zeros(len(functions))
-    table[:LARGEST].view(np.int64)[:] = [compiled[each].address for each in functions[:LARGEST]]
+    table[:LARGEST].view(np.int64)[:] = [_compiled(each).address for each in functions[:LARGEST]]
     table[LARGEST:] = functions[LARGEST:]
     code = int(table.ctypes.data)
-    TABLES[code] = table, compiled
+    TABLES[code] = table
     return code
 
 
