@@ -17,6 +17,8 @@ _HOMES = {
     "load_data": "adfs.data.files",
     "load_shards": "adfs.data.files",
     "Problem": "adfs.problem.finite_sum",
+    "Loss": "adfs.losses",
+    "check_loss": "adfs.loss_contract",
     "Parameters": "adfs.theory.parameters",
     "NonSmoothParameters": "adfs.theory.non_smooth_parameters",
     "Schedule": "adfs.schedule.schedule",

@@ -42,6 +42,20 @@ class ParameterError(AdfsError):
     """A number outside the range that the theory or the interface allows."""
 
 
+class ContractError(AdfsError):
+    r"""All faults that a check has found, one per line after the first; it is not shortened.
+
+    Examples
+    --------
+    >>> ContractError("Loss 'mine' breaks 2 rules:\n- It is not convex.\n- It is nan.").faults
+    ('It is not convex.', 'It is nan.')
+    """
+
+    def __init__(self, message: object = "") -> None:
+        ValueError.__init__(self, str(message))
+        self.faults = tuple(line.removeprefix("- ") for line in str(message).splitlines()[1:])
+
+
 class LongRunWarning(UserWarning):
     """A run that is very long by theory; the message says why and what helps."""
 

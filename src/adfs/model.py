@@ -324,7 +324,9 @@ def _check_meta(meta: Any) -> None:
             raise DataError(f"meta has no {name!r} of type {kind.__name__}")
     if meta["format"] != FORMAT:
         raise DataError(f"format {meta['format']}, this version of adfs reads format {FORMAT}")
-    if meta["loss"] not in LOSSES or meta["n_features"] < 1:
+    if meta["loss"] not in LOSSES:
+        raise DataError(f"loss {meta['loss']!r} is not known; load the file that defines it")
+    if meta["n_features"] < 1:
         raise DataError(f"loss {meta['loss']!r} on {meta['n_features']} features")
     if (len(meta["classes"]) >= 2) != LOSSES[meta["loss"]].binary or len(meta["classes"]) == 1:
         raise DataError(f"{len(meta['classes'])} classes with the loss {meta['loss']!r}")

@@ -62,7 +62,7 @@ def _estimator(model: Model) -> Any:
         "squared": linear_model.Ridge(alpha=total, **settings),
         "huber": linear_model.HuberRegressor(alpha=total, **settings),
         "absolute": svm.LinearSVR(C=1.0 / total, **settings),
-    }[loss]
+    }.get(loss, linear_model.Ridge(alpha=total, **settings))
     return _with(made, coef[0], intercepts[0])
 
 

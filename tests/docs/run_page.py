@@ -24,6 +24,7 @@ FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 def main(page):
     """Run a page; an exception, or a failure's text, ends it."""
     warnings.simplefilter("error")
+    sys.path.insert(0, "")  # modules that a page writes into its folder
     names = {"__name__": "__main__"}
     for block in blocks(page):
         if block.not_run is None and block.language in PYTHON:

@@ -132,7 +132,7 @@ def test_archives_that_are_no_models(tmp_path, case):
 
 METAS = {
     "no loss": ({"loss": None}, "no 'loss' of type str"),
-    "an unknown loss": ({"loss": "log"}, "loss 'log' on 2 features"),
+    "an unknown loss": ({"loss": "log"}, "loss 'log' is not known"),
     "a later format": ({"format": 2}, "format 2, this version of adfs reads format 1"),
     "a number for a flag": ({"intercept": 1}, "no 'intercept' of type bool"),
     "no features": ({"n_features": -1}, "on -1 features"),

@@ -6,6 +6,8 @@ with the registries.
 
 import math
 import re
+import sys
+from collections.abc import Iterator
 from dataclasses import replace
 
 from adfs import algorithms, checks
@@ -14,9 +16,23 @@ from adfs.errors import ParameterError
 from adfs.study.paper import ALL, CATALOGUE
 
 ALGORITHMS = algorithms.NAMES
-LOSSES = (
+
+
+class LossNames(tuple[str, ...]):
+    """Names of the package's losses; once `adfs.losses` is loaded, those of plug-ins too."""
+
+    def __iter__(self) -> Iterator[str]:
+        own = tuple(super().__iter__())
+        known = getattr(sys.modules.get("adfs.losses"), "LOSSES", ())
+        return iter((*own, *(name for name in known if name not in own)))
+
+    def __contains__(self, name: object) -> bool:
+        return name in list(self)
+
+
+LOSSES = LossNames((
     "logistic", "squared", "squared_hinge", "smoothed_hinge", "huber", "hinge", "absolute",
-)  # fmt: skip
+))  # fmt: skip
 PARTITIONS = ("even", "contiguous", "draw", "sorted")
 CLOCKS = ("nonblocking", "rendezvous")
 COST_NAMES = ("paper", "measured")

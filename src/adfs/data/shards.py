@@ -169,7 +169,14 @@ def encode(targets: NDArray[Any], loss: Loss, classes: NDArray[Any] | None) -> N
             f"loss {loss.name!r} needs numbers as targets, not {targets.dtype}; "
             "for classes use a loss such as logistic."
         )
-    return targets.astype(np.float64)
+    coded, (low, high) = targets.astype(np.float64), loss.targets
+    outside = coded[(coded < low) | (coded > high)]
+    if outside.size:
+        raise DataError(
+            f"loss {loss.name!r} is made for targets from {low:g} to {high:g}, and one is "
+            f"{outside[0]:g}; correct the targets, or choose another loss."
+        )
+    return coded
 
 
 def _distinct(targets: NDArray[Any]) -> NDArray[Any]:

@@ -33,7 +33,7 @@ def identity_of(
     values = np.unique(problem.sigma)
     rule = setting.rule
     config = {
-        "algorithm": name, "loss": problem.loss.name,
+        "algorithm": name, "loss": problem.loss.identity,
         "sigma": float(values[0]) if len(values) == 1 else problem.sigma.tolist(),
         "graph": problem.topology.name, "edges": _fingerprint(problem.topology.edges),
         "nodes": problem.n_nodes, "features": problem.n_features,

@@ -14,6 +14,7 @@ from adfs.kernels.loss_functions import (
     value,
 )
 from adfs.kernels.node_sums import close_row, finish_sum, open_row
+from adfs.kernels.plugin_loss import PLUGIN
 from adfs.kernels.rows import DenseRows, axpy, dot, max_norm, norm2, two_axpys
 
 
@@ -159,7 +160,7 @@ def gap_at_zero(code, rows, labels, weights, squared_norms, first, last):
     """
     total = 0.0
     gaps = 0.0
-    targets = code == SQUARED or code == HUBER or code == ABSOLUTE
+    targets = code == SQUARED or code == HUBER or code == ABSOLUTE or code >= PLUGIN
     loss, _, gap = summary(code, 0.0, 1.0, 0.0)  # of both classes, where there are two
     for row in range(first, last):
         if targets:

@@ -3,20 +3,23 @@
 Every function here is for weight one; a sample of weight ``w`` has loss ``w l``, slope ``w l'``
 and conjugate ``w l*(c / w)``. ``s`` is the prediction, ``b`` the label (-1 or 1, or a real target),
 ``c`` a dual coefficient. The parameters of the smoothed hinge and of Huber's loss are 1.
+A code from `PLUGIN` on is a loss of one's own, with functions of its own.
 """
 
 import math
 
 import numpy as np
 
+from adfs.kernels import plugin_loss
 from adfs.kernels.compiled import njit
+from adfs.kernels.plugin_loss import PLUGIN
 
 LOGISTIC, SQUARED, SQUARED_HINGE, SMOOTHED_HINGE, HUBER, HINGE, ABSOLUTE = range(7)
 
 LARGEST_MARGIN = 700.0  # beyond, sigmoid(-margin) is too small to divide by
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def value(code, s, b):
     """``l(s)``, finite for every finite ``s``."""
     if code == LOGISTIC:
@@ -29,6 +32,8 @@ def value(code, s, b):
         if code == ABSOLUTE:
             return residual
         return 0.5 * residual * residual if residual <= 1.0 else residual - 0.5
+    if code >= PLUGIN:
+        return plugin_loss.call(code, plugin_loss.VALUE, s, b)
     violation = max(0.0, 1.0 - b * s)
     if code == SQUARED_HINGE:
         return violation * violation
@@ -37,7 +42,7 @@ def value(code, s, b):
     return 0.5 * violation * violation if violation <= 1.0 else violation - 0.5
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def derivative(code, s, b):
     """``l'(s)``; where the loss is not smooth, the subgradient nearest to zero."""
     if code == LOGISTIC:
@@ -48,6 +53,8 @@ def derivative(code, s, b):
         return min(1.0, max(-1.0, s - b))
     if code == ABSOLUTE:
         return float(np.sign(s - b))
+    if code >= PLUGIN:
+        return plugin_loss.call(code, plugin_loss.DERIVATIVE, s, b)
     violation = max(0.0, 1.0 - b * s)
     if code == SQUARED_HINGE:
         return -2.0 * b * violation
@@ -66,6 +73,8 @@ def curvature(code, s, b):
         return 1.0
     if code == HUBER:
         return 1.0 if abs(s - b) <= 1.0 else 0.0
+    if code >= PLUGIN:
+        return plugin_loss.bend(code, s, b)
     violation = 1.0 - b * s
     if code == SQUARED_HINGE:
         return 2.0 if violation >= 0.0 else 0.0
@@ -81,13 +90,15 @@ def sigmoid(s):
     return 1.0 / (1.0 + e) if s >= 0.0 else e / (1.0 + e)
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def clip(code, b, c):
     """Nearest point to ``c`` in the domain of ``l*``."""
     if code == SQUARED:
         return c
     if code == HUBER or code == ABSOLUTE:
         return min(1.0, max(-1.0, c))
+    if code >= PLUGIN:
+        return plugin_loss.clip(code, b, c)
     u = min(0.0, b * c)
     return b * u if code == SQUARED_HINGE else b * max(-1.0, u)
 
@@ -95,6 +106,8 @@ def clip(code, b, c):
 @njit(cache=True)
 def conjugate(code, b, c):
     """``l*(c) = max_s c s - l(s)``, infinite outside its domain."""
+    if code >= PLUGIN:
+        return plugin_loss.conjugate(code, b, c)
     if clip(code, b, c) != c:
         return math.inf
     if code == SQUARED or code == HUBER:
@@ -117,7 +130,7 @@ def negative_entropy(p):
     return p * math.log(p) + (1.0 - p) * math.log1p(-p)
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def fenchel_gap(code, s, b, c):
     """``l(s) + l*(c) - c s >= 0`` for ``c`` in the domain, computed without cancellation."""
     if code == LOGISTIC:
@@ -126,6 +139,8 @@ def fenchel_gap(code, s, b, c):
         return 0.5 * (s - b - c) * (s - b - c)
     if code == HUBER or code == ABSOLUTE:
         return residual_gap(code, s - b, c)
+    if code >= PLUGIN:
+        return plugin_loss.fenchel_gap(code, s, b, c)
     return hinge_gap(code, 1.0 - b * s, b * c)
 
 
@@ -153,7 +168,7 @@ def hinge_gap(code, h, u):
     return 0.5 / bend * (h + bend * u) * (h + bend * u)
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def summary(code, s, b, c):
     """``l(s)``, ``l'(s)`` and the Fenchel gap at ``c``, with one exponential where there is one."""
     if code == LOGISTIC:

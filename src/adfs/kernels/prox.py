@@ -16,12 +16,16 @@ Why there is one solution for every ``eta > 0``: docs/algorithms/adfs.md.
 
 A ridge ``lam/2 |u|^2`` beside ``f`` divides ``g`` and ``zeta`` by ``1 + g lam``. For the logistic
 loss it is the equation above with ``eta = 1`` (docs/algorithms/point-saga.md).
+
+For a loss of one's own both equations are solved by `adfs.kernels.plugin_loss.root`.
 """
 
 import math
 
+from adfs.kernels import plugin_loss
 from adfs.kernels.compiled import njit
 from adfs.kernels.loss_functions import ABSOLUTE, HUBER, LOGISTIC, SQUARED, SQUARED_HINGE
+from adfs.kernels.plugin_loss import PLUGIN
 
 MAX_STEPS = 200
 CLOSE = 6e-3  # a fifth-order step from within this reach is exact to rounding (2e-16)
@@ -44,6 +48,8 @@ def dual_prox(code, b, w, q, eta, u, warm, dual):
         return (u - eta * b) / q, warm
     if code == HUBER or code == ABSOLUTE:
         return min(w, max(-w, (u - eta * b) / q)), warm
+    if code >= PLUGIN:
+        return plugin_loss.prox(code, b, w, q, eta, u, warm)
     shifted = min(0.0, (b * u - eta) / q)
     return b * (shifted if code == SQUARED_HINGE else max(-w, shifted)), warm
 
@@ -172,7 +178,7 @@ def moved_sigmoid(p, spread, d):
 @njit(cache=True, _nrt=False, forceinline=True)
 def slope_after(code, b, k, target, warm, slope):
     """Solve ``s + k l'(s) = target``; return ``(l'(s), s)``, or the warm start where ``s`` is not
-    needed (all losses but the logistic).
+    needed (all closed forms).
 
     ``warm`` is the ``s`` of the last time and ``slope`` its ``l'(s)``, 0 if there was none.
     """
@@ -185,6 +191,8 @@ def slope_after(code, b, k, target, warm, slope):
         return min(1.0, max(-1.0, (target - b) / (1.0 + k))), warm
     if code == SQUARED_HINGE:
         return -2.0 * b * max(0.0, (1.0 - b * target) / (1.0 + 2.0 * k)), warm
+    if code >= PLUGIN:
+        return plugin_loss.slope_after(code, b, k, target, warm)
     return -b * min(1.0, max(0.0, (1.0 - b * target) / (1.0 + k))), warm
 
 

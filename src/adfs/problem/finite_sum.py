@@ -47,7 +47,8 @@ class Problem:
     shards : sequence of (X, y) or (X, y, weights)
         One for each node here; X dense or sparse, float32 or float64. Shards that are consecutive
         views of one array (as `adfs.partition` makes them) are not copied.
-    loss : str
+    loss : str or Loss
+        A name of `adfs.losses.LOSSES`, or a loss of one's own.
     sigma : float or one per node of the graph
         Regularisation, > 0. The total is the sum over nodes.
     topology : Topology, optional
@@ -100,7 +101,8 @@ class Problem:
         self.topology, self.nodes = network.topology, network.nodes
         self.n_nodes = self.topology.n_nodes
         self.loss = attempt(network.peers, lambda: get_loss(loss))
-        require_same(network.peers, {"topology": self.topology, "loss": self.loss.name})
+        identity = attempt(network.peers, lambda: self.loss.identity)
+        require_same(network.peers, {"topology": self.topology, "loss": identity})
         self.sigma = attempt(network.peers, lambda: check_sigma(sigma, self.n_nodes))
         one_sigma = (self.sigma == self.sigma[0]).all()
         require_same(network.peers, {"sigma": self.sigma[0] if one_sigma else self.sigma})

@@ -10,6 +10,7 @@ from adfs.algorithms import registered  # noqa: F401  (fills the registry)
 from adfs.algorithms.base import REGISTRY, MethodSetting, require_engine
 from adfs.errors import ParameterError
 from adfs.graphs.topology import Topology
+from adfs.losses import get_loss
 from adfs.problem.finite_sum import Problem
 
 DEFAULT_RULE = "tuned"
@@ -109,6 +110,6 @@ def _refusal(contender: Contender, loss: str, n_features: int, n_ranks: int) -> 
 def _four_samples(loss: str, n_features: int) -> Problem:
     rows = np.zeros((4, n_features))
     rows[:, 0], rows[1::2, -1] = 1.0, -1.0
-    signs = np.array([1.0, -1.0, 1.0, -1.0])
-    shards = [(rows[:2], signs[:2]), (rows[2:], signs[2:])]
+    labels = np.resize(get_loss(loss).labels, 4)
+    shards = [(rows[:2], labels[:2]), (rows[2:], labels[2:])]
     return Problem(shards, loss, 1.0, Topology.path(2))

@@ -88,7 +88,7 @@ def fingerprint(problem: Problem) -> str:
         *problem.rows, problem.labels, problem.weights, problem.offsets, problem.sigma,
         problem.topology.edges,
     )  # fmt: skip
-    parts: list[Any] = [f"{problem.loss.name} {problem.n_features}"]
+    parts: list[Any] = [f"{problem.loss.identity} {problem.n_features}"]
     for array in map(np.ascontiguousarray, arrays):
         memory = array.reshape(-1).view(np.uint8).data  # not copied
         parts += [f"{array.dtype.str}{array.shape}", memory]
