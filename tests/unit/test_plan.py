@@ -243,4 +243,5 @@ def test_seconds_of_timed_steps_do_not_change_the_recommendation():
     ]
     assert all(each.seconds is None for each in plain.predictions)
     for each, other in zip(timed.predictions, plain.predictions, strict=True):
-        assert each.seconds > 0.0 and each._replace(seconds=None) == other
+        assert each.seconds > 0.0
+        assert each._replace(seconds=None) == other
