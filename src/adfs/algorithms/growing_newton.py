@@ -276,5 +276,11 @@ def prepare_growing(
     return base.method_in_rounds(
         algorithm, setting, every, Rounds([2 * samples.last], opening), block=BLOCK, shortest=1,
         work=problem.n_samples,
-        typical=lambda tol: len(opening) + usual_steps(problem.conditioning.kappa_b(), tol) - 1.0,
+        typical=functools.partial(_usual, problem, len(opening), samples.last),
     )  # fmt: skip
+
+
+def _usual(problem: Problem, n_opening: int, n_levels: int, tol: float) -> float:
+    """Evaluations that runs took: every sample saves one at all rows, of which two are left."""
+    whole = usual_steps(problem.conditioning.kappa_b(), tol) - n_levels
+    return n_opening + max(2.0, whole)
