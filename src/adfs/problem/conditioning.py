@@ -150,6 +150,8 @@ class Conditioning(_NodeSamples):
 
         Computed once; with ranks, all have to call it the first time.
         """
+        if self._whole_smoothness is None and len(self.sigma) == 1:
+            self._whole_smoothness = float(self.batch_smoothness()[0])
         if self._whole_smoothness is None:
             d = self.n_features
             with one_blas_thread():
