@@ -68,6 +68,15 @@ def test_methods_for_one_machine_are_planned_on_one_node_only():
     assert "point-saga" not in adfs.plan(higgs_like(1)).refused
 
 
+def test_dual_methods_are_not_planned_on_one_node():
+    # A dual gradient there is the minimiser itself, and the paper charges it as one pass.
+    plan = adfs.plan(higgs_like(1))
+    assert {"msda", "ssda", "esdacd"} <= set(plan.refused)
+    assert adfs.solve(higgs_like(1), "best").algorithm == plan.best.algorithm == "newton"
+    [sizes] = plan_sizes(1000, 10, 1e3, ["single"], [1])
+    assert not {"msda", "ssda", "esdacd"} & {each.algorithm for each in sizes.predictions}
+
+
 def test_random_delays_and_slow_nodes_take_longer():
     problem = higgs_like()
     slow = adfs.Delays(tau=5.0, speed=(1, 1, 1, 4), law="exponential")

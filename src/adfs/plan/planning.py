@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 
 from adfs import checks
 from adfs.algorithms import registered  # noqa: F401  (fills the registry)
-from adfs.algorithms.base import ONE_MACHINE, MethodSetting
+from adfs.algorithms.base import MethodSetting
 from adfs.algorithms.newton import MOST_FEATURES
 from adfs.costs import Costs, agreed_costs
 from adfs.errors import GraphError, ParameterError
 from adfs.graphs.closed_forms import FamilyFacts, family_facts
 from adfs.plan.pilot import refine
-from adfs.plan.prediction import Prediction, predict_all, predict_likely
+from adfs.plan.prediction import Prediction, predict_all, predict_likely, reason_against
 from adfs.plan.sizes import Parts, Sizes
 from adfs.plan.timing import with_seconds
 from adfs.problem.finite_sum import Problem
@@ -380,7 +380,7 @@ def _plan_of(sizes: Sizes, tol: float, graph: str, seconds: float) -> Plan:
     every = [
         _from_parts(name, parts, sizes, seconds)
         for name, parts in sizes.runs(tol).items()
-        if sizes.n == 1 or name not in ONE_MACHINE
+        if reason_against(name, sizes.n) is None
         if sizes.n_features <= MOST_FEATURES or name != "newton"
     ]
     every.sort(key=lambda each: each.idealized_time)

@@ -25,6 +25,7 @@ SLOW_TO_SET_UP = (
 )  # parameters take a tenth of a second
 TUNED_GAIN = 1.1  # of ADFS's tuned parameters over exact ones, as usual (docs/tuning.md)
 CHANCE = 2.5  # the formulas of `Sizes` are good to about a factor 2
+DUAL = ("msda", "ssda", "esdacd")  # charged one pass for the minimiser of a node's own objective
 LONG = 3.0  # passes per factor e, above which conditioning limits a method, not its computing
 
 
@@ -132,6 +133,17 @@ def _limit(method: Method, busy: float, passes: float) -> str:
     return "conditioning" if passes > LONG else "computing"
 
 
+def reason_against(name: str, n_nodes: int) -> str | None:
+    """Why a method is not planned on so many nodes; None if it is."""
+    if n_nodes > 1 and name in ONE_MACHINE:
+        return "It is for one machine that holds all samples."
+    if n_nodes == 1 and name in DUAL:
+        return (
+            "It is for several nodes: on one node, one of its dual gradients is the whole problem."
+        )
+    return None
+
+
 def predict_all(
     problem: Problem, setting: MethodSetting, tol: float, names: list[str] | None = None,
     ranks: int | None = None,
@@ -170,8 +182,8 @@ def _predict_each(
 ) -> tuple[list[Prediction], dict[str, str]]:
     found, refused = [], {}
     for name in names:
-        if problem.n_nodes > 1 and name in ONE_MACHINE:
-            refused[name] = "It is for one machine that holds all samples."
+        if (why := reason_against(name, problem.n_nodes)) is not None:
+            refused[name] = why
             continue
         try:
             found.append(predict(problem, name, setting, tol, ranks))
