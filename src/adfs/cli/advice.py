@@ -10,6 +10,7 @@ from adfs.cli.problem_arguments import Loaded
 from adfs.costs import Costs
 from adfs.engine.forecast import column_sizes
 from adfs.errors import shortened
+from adfs.plan.prediction import reason_against
 from adfs.plan.sizes import Sizes
 from adfs.problem.finite_sum import Problem
 
@@ -70,9 +71,11 @@ def faster_method(
     if not problem.loss.smooth or not problem.conditioning.batches_are_known:
         return None
     refused = ["newton"] if problem.n_features > MOST_FEATURES else []
-    refused += [] if problem.n_nodes == 1 else ["point-saga"]
-    runs = Sizes.of(problem, tau, costs).runs(tol)
-    times = {name: each.time for name, each in runs.items() if name not in refused}
+    times = {
+        name: each.time
+        for name, each in Sizes.of(problem, tau, costs).runs(tol).items()
+        if name not in refused and reason_against(name, problem.n_nodes) is None
+    }
     fastest = min(times, key=times.__getitem__)
     ratio = times["adfs"] / times[fastest]
     if not ratio > MUCH_FASTER:
