@@ -254,3 +254,8 @@ def test_seconds_of_timed_steps_do_not_change_the_recommendation():
     for each, other in zip(timed.predictions, plain.predictions, strict=True):
         assert each.seconds > 0.0
         assert each._replace(seconds=None) == other
+
+
+def test_steps_of_a_problem_that_is_solved_at_the_start_take_no_seconds():
+    solved = adfs.Problem(adfs.partition(np.ones((8, 2)), np.zeros(8), 2), "squared")
+    assert {each.seconds for each in adfs.plan(solved, time_steps=True).predictions} == {0.0}

@@ -17,12 +17,8 @@ from adfs.problem.finite_sum import Problem
 
 MOST_EVENTS = 300_000  # of a schedule that is timed
 MOST_DRAWS = 2_000_000  # of random delays, one per sample step
-SLOW_TO_SET_UP = (
-    "adfs",
-    "ns-adfs",
-    "katyusha",
-    "l-katyusha",
-)  # parameters take a tenth of a second
+# Choosing their parameters takes up to a tenth of a second.
+SLOW_TO_SET_UP = ("adfs", "ns-adfs", "katyusha", "l-katyusha")
 TUNED_GAIN = 1.1  # of ADFS's tuned parameters over exact ones, as usual (docs/tuning.md)
 CHANCE = 2.5  # the formulas of `Sizes` are good to about a factor 2
 DUAL = ("msda", "ssda", "esdacd")  # charged one pass for the minimiser of a node's own objective
@@ -138,9 +134,7 @@ def reason_against(name: str, n_nodes: int) -> str | None:
     if n_nodes > 1 and name in ONE_MACHINE:
         return "It is for one machine that holds all samples."
     if n_nodes == 1 and name in DUAL:
-        return (
-            "It is for several nodes: on one node, one of its dual gradients is the whole problem."
-        )
+        return "It is for several nodes: on one, a dual gradient of it is the whole problem."
     return None
 
 

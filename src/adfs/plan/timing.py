@@ -46,4 +46,5 @@ def _seconds_per_unit(trace: Trace) -> float:
     """Seconds per unit of idealized time, of the later part of a run if it has one."""
     spent, clock = (np.array(trace[name], dtype=float) for name in ("wall_time", "idealized_time"))
     first = 1 if len(spent) > 2 and spent[-1] > spent[1] else 0
-    return float((spent[-1] - spent[first]) / (clock[-1] - clock[first]))
+    units = float(clock[-1] - clock[first])
+    return float(spent[-1] - spent[first]) / units if units > 0.0 else 0.0  # 0: nothing to do
