@@ -43,6 +43,13 @@ def test_a_plan_on_ranks_has_seconds_of_steps_taken_there(mpiexec, tmp_path, mon
     assert ranks["recommendation"] == local["recommendation"]
 
 
+def test_a_plan_without_rows_is_refused_on_ranks(mpiexec):
+    sizes = ("--rows", "1000", "--features", "3", "--kappa", "10")
+    run = mpiexec.run(2, "-m", "adfs", "plan", *sizes, "--engine", "mpi")
+    assert run.returncode == 2
+    assert run.stderr.count("--engine mpi") == 1
+
+
 PLAN = """
 import adfs, json
 problem = adfs.Problem.from_files("data.npz", sigma=0.1, n_nodes=4, engine="mpi")

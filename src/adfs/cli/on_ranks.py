@@ -60,7 +60,7 @@ def shared_by_ranks(args: argparse.Namespace) -> dict[str, str]:
     Files may have other paths on other hosts, so for them only their presence is compared.
     """
     known = f"the data set {args.data}" if args.data in DATASETS else "a file"
-    found = {"DATA": f"a pattern with {NODE}" if NODE in args.data else known}
+    found = {"DATA": f"a pattern with {NODE}" if NODE in (args.data or "") else known}
     for option in args.command.options:
         value = getattr(args, option.dest)
         given = "given" if value is True or option.kind.role else as_text(value)

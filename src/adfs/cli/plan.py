@@ -30,33 +30,35 @@ GRID_HEADERS = ("graph", "nodes", "best", "idealized time", "messages", "limited
 
 
 def run(args: argparse.Namespace) -> int:
+    if args.data is not None or args.engine == "mpi":
+        return run_on_engine(args, _from_data)
+    _check(args)
+    costs = Costs.read(args.costs)
+    return _finish(args, _from_sizes(args, costs), costs)
+
+
+def _check(args: argparse.Namespace) -> None:
+    """Everything that can be refused before a sample is read."""
+    check_engine(args)
     if args.picture is not None:
         files.picture_kind("--picture", args.picture)
+    for flag, given in (("--time-steps", args.time_steps), ("--engine mpi", args.engine == "mpi")):
+        if given and args.data is None:
+            raise ParameterError(f"{flag} runs steps on rows; name a DATA, or leave it out.")
     given = [name for name in SIZES if getattr(args, name) is not None]
-    if args.data is None:
-        _refuse_without_data(args)
-        costs = Costs.read(args.costs)
-        return _finish(args, _from_sizes(args, given, costs), costs)
-    if set(given) - {"features"}:
+    if args.data is not None and set(given) - {"features"}:
         raise ParameterError(
             f"--{given[0]} is for plans without DATA, which has its own; leave one of them out."
         )
-    return run_on_engine(args, _from_data)
-
-
-def _refuse_without_data(args: argparse.Namespace) -> None:
-    for flag, given in (("--time-steps", args.time_steps), ("--engine mpi", args.engine == "mpi")):
-        if given:
-            raise ParameterError(f"{flag} runs steps on rows; name a DATA, or leave it out.")
+    if args.data is not None and args.nodes is not None:
+        args.nodes = _whole("nodes", args.nodes)
 
 
 def _from_data(
     args: argparse.Namespace, world: Communicator | None, stack: contextlib.ExitStack
 ) -> Finish:
     peers = world or Alone()
-    attempt(peers, lambda: check_engine(args))
-    if args.nodes is not None:
-        args.nodes = attempt(peers, lambda: _whole("nodes", args.nodes))
+    attempt(peers, lambda: _check(args))
     problem = build_problem(args, world)
     costs = agreed_costs(peers, args.costs)
     found = plan(
@@ -75,9 +77,9 @@ def _finish(args: argparse.Namespace, plans: list[Plan], costs: Costs) -> int:
     return FAILED if failures else 0
 
 
-def _from_sizes(args: argparse.Namespace, given: list[str], costs: Costs) -> list[Plan]:
-    if len(given) < len(SIZES):
-        missing = next(name for name in SIZES if name not in given)
+def _from_sizes(args: argparse.Namespace, costs: Costs) -> list[Plan]:
+    missing = next((name for name in SIZES if getattr(args, name) is None), None)
+    if missing is not None:
         raise ParameterError(
             f"--{missing} is missing: without DATA a plan needs --rows, --features and --kappa; "
             "add it, or name a DATA."
