@@ -44,7 +44,9 @@ from adfs.threads import one_blas_thread
 
 GROWTHS = (8, 16, 32, 64)  # of the sample from level to level: the first that is cheap enough
 LEAST = 20  # rows per feature in a sample
-SHARE = 0.3  # most that samples take, of the time of an evaluation at all rows; a run has three
+# Most time of all samples, over that of one evaluation at all rows. A run has three of these or
+# more, so it loses at most 10 % where samples gain nothing.
+SHARE = 0.3
 OPENING = 2  # evaluations that the first sample usually takes; the others take one
 STALE = 4.0  # what a step with an earlier Hessian leaves, over what a step with its own leaves
 DIGITS = math.log(1e4)  # most that a step at all rows is credited with: runs end
@@ -281,6 +283,6 @@ def prepare_growing(
 
 
 def _usual(problem: Problem, n_opening: int, n_levels: int, tol: float) -> float:
-    """Evaluations that runs took: every sample saves one at all rows, of which two are left."""
+    """Evaluations that runs took: every sample saves one at all rows, but at least two are left."""
     whole = usual_steps(problem.conditioning.kappa_b(), tol) - n_levels
     return n_opening + max(2.0, whole)

@@ -138,7 +138,7 @@ def source_of(
 
 
 def timing_of(law: SamplingLaw, setting: base.MethodSetting) -> base.Source:
-    """The same events of all nodes, without samples."""
+    """The setting's events of all nodes, without samples: plans read times from them."""
     if setting.schedule == "poisson":
         return PoissonSource(law, setting.seed, with_samples=False)
     return Drawer(law, setting.seed, with_samples=False)

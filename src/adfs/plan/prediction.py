@@ -134,7 +134,7 @@ def reason_against(name: str, n_nodes: int) -> str | None:
     if n_nodes > 1 and name in ONE_MACHINE:
         return "It is for one machine that holds all samples."
     if n_nodes == 1 and name in DUAL:
-        return "It is for several nodes: on one, a dual gradient of it is the whole problem."
+        return "It is for several nodes: on one node, its dual gradient is the whole problem."
     return None
 
 
@@ -151,9 +151,9 @@ def predict_likely(
 ) -> tuple[list[Prediction], dict[str, str]]:
     """The same without methods that are not expected to win and take long to set up.
 
-    These are the methods of `SLOW_TO_SET_UP` whose time by the formulas of `Sizes` is `CHANCE`
-    times the shortest prediction. The formulas know no random delays and no slow nodes, with which
-    a method only takes longer. Where delays are constant, ADFS is predicted with the parameters
+    Left out are the methods of `SLOW_TO_SET_UP` whose time by the formulas of `Sizes` is more than
+    `CHANCE` times the shortest prediction. The formulas know no random delays and no slow nodes,
+    with which a method only takes longer. Where delays are constant, ADFS is predicted with the parameters
     ``exact``, and `TUNED_GAIN`: choosing ``tuned`` takes ten times as long.
     """
     quick = [name for name in sorted(REGISTRY) if name not in SLOW_TO_SET_UP]
