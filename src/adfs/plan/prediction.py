@@ -153,8 +153,8 @@ def predict_likely(
 
     Left out are the methods of `SLOW_TO_SET_UP` whose time by the formulas of `Sizes` is more than
     `CHANCE` times the shortest prediction. The formulas know no random delays and no slow nodes,
-    with which a method only takes longer. Where delays are constant, ADFS is predicted with the parameters
-    ``exact``, and `TUNED_GAIN`: choosing ``tuned`` takes ten times as long.
+    with which a method only takes longer. Where delays are constant, ADFS is predicted with the
+    parameters ``exact``, and `TUNED_GAIN`: choosing ``tuned`` takes ten times as long.
     """
     quick = [name for name in sorted(REGISTRY) if name not in SLOW_TO_SET_UP]
     found, refused = _predict_each(quick, problem, setting, tol, None)
