@@ -9,8 +9,9 @@ from conjugate gradients instead.
 Let ``e = r . H^{-1} r`` be the energy of the residual ``r = grad f_i - x_i``. A node stops when its
 next step, whose ratio ``q`` of energies it has measured on the last one, will leave ``q e <= 1e-24
 s_i``, where ``s_i`` is the larger of ``f_i(0)`` and the mean of ``f_k(0)`` over nodes; then it
-makes that step. A step that stops gaining below ``e = 1e-20 s_i`` has met rounding. What this
-leaves of the error, and measured costs: docs/algorithms/msda.md, Dual gradients.
+makes that step. A step that stops gaining below ``e = 1e-20 s_i``, or where ``|r| <= 4 eps
+|x_i|``, has met rounding. What this leaves of the error, and measured costs:
+docs/algorithms/msda.md, Dual gradients.
 """
 
 import itertools
@@ -32,6 +33,7 @@ LARGEST_MATRIX = 500  # features up to which a node keeps a Hessian
 LARGEST_MEMORY = 1 << 25  # numbers in the Hessians of all nodes
 TOLERANCE = 1e-24
 ROUNDING = 1e-20
+ROUNDED = 4 * np.finfo(float).eps
 MOST_RESCUES = 100
 SHORTEST_STEP = 1e-12
 ROWS_AT_ONCE = 5_000_000  # rows of dual gradients between two checks of limits: below a second
@@ -123,7 +125,8 @@ class DualGradients:
         if memory.moved[node] == 0:
             residual, step = memory.slope[node] - target, self._work.step
             energy = dual_gradient.chord(memory.inverse, node, residual, step)
-            if not energy > ROUNDING * self.scale[node]:
+            rounding = ROUNDED * float(np.linalg.norm(target))  # of the residual's own sum
+            if not energy > ROUNDING * self.scale[node] or np.linalg.norm(residual) <= rounding:
                 return False
             if not self._move(memory, node, target, step.copy()):
                 return False

@@ -23,6 +23,7 @@ from fuzz.samples import (
 
 TOLERANCES = (1e-1, 1e-3, 1e-6, 1e-6, 1e-9, 1e-12)
 FAST = ("auto", "adfs", "ns-adfs", "point-saga")  # an iteration takes a microsecond
+SLOW = ("msda", "ssda", "esdacd")  # an iteration solves a problem per node
 RULES = ("paper", "balanced", "exact", "projector", "tuned", "theory")
 
 
@@ -57,7 +58,7 @@ def _algorithm(generator, loss):
 
 
 def _iterations(generator, algorithm):
-    most = 100_000 if algorithm in FAST else 2_000
+    most = 100_000 if algorithm in FAST else 500 if algorithm in SLOW else 2_000
     return int(pick(generator, (0, 10, most, most, most)))
 
 
