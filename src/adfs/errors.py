@@ -60,6 +60,10 @@ class LongRunWarning(UserWarning):
     """A run that is very long by theory; the message says why and what helps."""
 
 
+class PluginWarning(UserWarning):
+    """An installed plug-in that could not be loaded; the message says why."""
+
+
 class CheckpointError(Exception):
     """A checkpoint that could not be written or read although the input was good.
 

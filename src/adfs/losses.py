@@ -12,6 +12,7 @@ import numba
 
 from adfs import checks
 from adfs.errors import ParameterError, shortened
+from adfs.installed import load_installed
 from adfs.kernels import loss_functions, plugin_loss
 from adfs.storage import digest
 
@@ -209,6 +210,8 @@ def get_loss(loss: str | Loss) -> Loss:
     """Loss of that name."""
     if isinstance(loss, Loss):
         return loss
+    if loss not in LOSSES:
+        load_installed("adfs.losses")
     if loss not in LOSSES:
         raise ParameterError(
             f"loss={loss!r} is not known; choose one of {', '.join(LOSSES)}, or define it first "

@@ -103,8 +103,9 @@ class Network:
     ``rank`` is the number of this process of ``size``, and ``rank_of[i]`` that of node ``i``.
     ``nodes`` are those of this process, ascending, with the local numbers 0, 1, ...; ``here`` has
     the local number of each node, -1 where it is elsewhere, and ``ends`` those of both ends of each
-    edge. ``beyond`` are the nodes elsewhere that have a neighbour here, and ``peer_of[e]`` is the
-    rank at the far end of an edge that leaves this process, -1 for all other edges.
+    edge. ``beyond`` are the nodes elsewhere that have a neighbour here, ``row_of[i]`` is the row of
+    node ``i`` in a matrix that `neighbours` fills, and ``peer_of[e]`` is the rank at the far end of
+    an edge that leaves this process, -1 for all other edges.
 
     Examples
     --------
@@ -136,8 +137,8 @@ class Network:
         self.peer_of = np.where(leaving, far_rank, -1).astype(np.int32)
         far = topology.edges[leaving][self.ends[leaving] < 0]
         self.beyond: Numbers = np.unique(far).astype(np.int64)
-        self._row_of = self.here.copy()
-        self._row_of[self.beyond] = len(self.nodes) + np.arange(len(self.beyond))
+        self.row_of = self.here.copy()
+        self.row_of[self.beyond] = len(self.nodes) + np.arange(len(self.beyond))
 
     @functools.cached_property
     def links(self) -> kernel.Links:
@@ -149,8 +150,8 @@ class Network:
         merges, _ = pair_up(leaves(self.nodes), self.topology.n_nodes)
         return kernel.Links(
             self._callback_address(), merges,
-            self._row_of[edges].astype(edges.dtype),
-            np.append(0, np.cumsum(degrees[self.nodes])), self._row_of[own].astype(own.dtype),
+            self.row_of[edges].astype(edges.dtype),
+            np.append(0, np.cumsum(degrees[self.nodes])), self.row_of[own].astype(own.dtype),
         )  # fmt: skip
 
     def _callback_address(self) -> int:

@@ -1,8 +1,12 @@
 """What a method of one's own is made of (docs/how-to/add-an-algorithm.md).
 
-`register` makes a factory known under a name. The factory returns a `Method`: an object with the
-methods of `Algorithm`, a source of events such as `Rounds`, a clock such as `RoundClock`, and a
-rate. `prepare` makes the method of a registered name, to step through it by hand.
+`register` makes a method known under a name. A method in synchronous rounds is a class below
+`RoundMethod`, whose `Nodes` compute, gossip and sum, and which declares what it `Uses`. Any other
+is a factory that returns a `Method`: an object with the methods of `Algorithm`, a source of events,
+a clock, and a rate. `prepare` makes the method of a registered name, to step through it by hand.
+
+For compiled loops there are `njit`, rows (`dot`, `axpy`), the loss (`derivative`) and random
+numbers (`uniform`, `alias_draw`).
 """
 
 from typing import Any
@@ -20,27 +24,59 @@ from adfs.algorithms.base import (
     require_smooth,
     rule_of,
 )
+from adfs.algorithms.nodes import ChebyshevMixer, Mixer, Nodes, Sampler, Uses
+from adfs.algorithms.round_method import (
+    AdaptiveRoundMethod,
+    PerNode,
+    PerSample,
+    RoundMethod,
+    Shared,
+    rule_text,
+)
 from adfs.costs import agreed_costs
+from adfs.graphs.weights import MixingWeights
+from adfs.kernels.compiled import njit
+from adfs.kernels.loss_functions import derivative
+from adfs.kernels.rows import axpy, dot
+from adfs.kernels.sampling import alias_draw, uniform
 from adfs.problem.finite_sum import Problem
-from adfs.schedule.rounds import Cost, RoundClock, Rounds
+from adfs.schedule.rounds import CoinRounds, Cost, RoundClock, Rounds
 from adfs.theory.description import Description, Fact
 
 __all__ = [
+    "AdaptiveRoundMethod",
     "Algorithm",
     "Arrays",
+    "ChebyshevMixer",
+    "CoinRounds",
     "Cost",
     "Counts",
     "Description",
     "Fact",
     "Method",
     "MethodSetting",
+    "Mixer",
+    "MixingWeights",
+    "Nodes",
+    "PerNode",
+    "PerSample",
     "RoundClock",
+    "RoundMethod",
     "Rounds",
+    "Sampler",
+    "Shared",
+    "Uses",
+    "alias_draw",
+    "axpy",
+    "derivative",
+    "dot",
+    "njit",
     "prepare",
     "register",
     "require_non_smooth",
     "require_smooth",
     "rule_of",
+    "uniform",
 ]
 
 
@@ -69,4 +105,6 @@ def prepare(problem: Problem, algorithm: str, **setting: Any) -> Method:
     True
     """
     costs = agreed_costs(problem.network.peers, setting.pop("costs", "paper"))
+    if "rule" in setting:
+        setting["rule"] = rule_text(setting["rule"])
     return get_algorithm(algorithm)(problem, MethodSetting(**setting, costs=costs))

@@ -1,12 +1,14 @@
 """`solve`: from a problem to a certified model, by a named method, `auto` or `best`."""
 
 import signal
-from typing import Literal
+from collections.abc import Mapping
+from typing import Any, Literal
 
 from numpy.typing import ArrayLike
 
 from adfs.agreement import attempt
 from adfs.algorithms.base import CHOSEN, MethodSetting
+from adfs.algorithms.round_method import rule_text
 from adfs.costs import Costs, agreed_costs
 from adfs.engine.checkpointer import Checkpoints
 from adfs.engine.interrupts import Interrupts
@@ -29,7 +31,7 @@ def solve(
     time_limit: float | None = None,
     tau: float = 5.0,
     clock: str = "nonblocking",
-    parameters: str | Parameters | NonSmoothParameters = "tuned",
+    parameters: str | Mapping[str, Any] | Parameters | NonSmoothParameters = "tuned",
     seed: int = 0,
     callback: Callback | None = None,
     delays: Delays | None = None,
@@ -63,9 +65,10 @@ def solve(
     tau, clock, delays
         The time model: one communication in units of one proximal step, ``nonblocking`` or
         ``rendezvous``; ``delays`` where they are not constant.
-    parameters : str, Parameters or NonSmoothParameters
-        ``tuned``, or another rule of the algorithm, or for ``adfs`` and ``ns-adfs`` the parameters
-        themselves.
+    parameters : str, dict, Parameters or NonSmoothParameters
+        ``tuned``, or another rule of the algorithm; for ``adfs`` and ``ns-adfs`` also the
+        parameters themselves, for methods with options also those: ``{"step": 0.1}``, or
+        ``"sampled,step=0.1"`` with a rule.
     seed : int
         The same seed gives the same bits.
     callback : callable, optional
@@ -115,7 +118,9 @@ def solve(
 
     def checked() -> tuple[MethodSetting, Stopping]:
         constant = Delays(tau=tau)  # checks tau
-        setting = MethodSetting(parameters, tau, clock, delays or constant, seed, schedule)
+        setting = MethodSetting(
+            rule_text(parameters), tau, clock, delays or constant, seed, schedule
+        )
         return setting, Stopping(tol, max_iter, time_limit, clock_limit)
 
     setting, stopping = attempt(network.peers, checked)

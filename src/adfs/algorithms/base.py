@@ -4,7 +4,7 @@ import functools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -286,6 +286,7 @@ def numbers_per_event(row: float, n_features: int, p_comm: float) -> float:
 
 
 Factory = Callable[[Problem, MethodSetting], Method]
+F = TypeVar("F")
 REGISTRY: dict[str, Factory] = {}
 CHOSEN = ("auto", "best")  # in the place of a name: adfs or ns-adfs, or what the plan recommends
 WITHOUT_THEOREM = (
@@ -294,42 +295,54 @@ WITHOUT_THEOREM = (
 SCHEDULES = ("shared", "poisson", "stratified")
 _WITH_SCHEDULE: dict[str, set[str]] = {"poisson": set(), "stratified": set()}  # of algorithms
 ONE_MACHINE: set[str] = set()  # algorithms for one machine, without a network
+BY_NAME: set[str] = set()  # algorithms that are planned and compared only where they are named
 
 
 def register(
     name: str, poisson: bool = False, one_process: bool = False, smooth: bool | None = None,
-    rules: tuple[str, ...] = (), stratified: bool = False,
-) -> Callable[[Factory], Factory]:  # fmt: skip
-    """Decorator of a factory: make its method known under ``name``.
+    rules: tuple[str, ...] = (), stratified: bool = False, by_name: bool = False,
+) -> Callable[[F], F]:  # fmt: skip
+    """Decorator of a factory, or of a `RoundMethod`: make its method known under ``name``.
 
-    Only a factory with ``poisson`` or ``stratified`` is asked for the schedule of that name; one
-    with ``one_process`` is for one machine and never asked for a problem on several ranks. With
-    ``smooth`` and ``rules`` it is asked only for losses that are smooth, or are not, and for these
-    rules.
+    A factory takes a problem and a `MethodSetting`, and returns a `Method`. Only one with
+    ``poisson`` or ``stratified`` is asked for the schedule of that name; one with ``one_process``
+    is for one machine and never asked for a problem on several ranks. With ``smooth`` and ``rules``
+    it is asked only for losses that are smooth, or are not, and for these rules. A `RoundMethod`
+    is for smooth losses and knows its rules. With ``by_name`` it is planned and compared only where
+    it is named.
     """
 
-    def add(factory: Factory) -> Factory:
+    def add(made: F) -> F:
+        factory: Any = getattr(made, "prepare", made)
+        wanted = True if smooth is None and factory is not made else smooth
+
         @functools.wraps(factory)
         def checked(problem: Problem, setting: MethodSetting) -> Method:
             setting = setting.for_method(name)
             require_schedule(name, setting.schedule)
             require_engine(name, problem.network.size)
             require_scaled(problem)
-            if smooth is not None:
-                (require_smooth if smooth else require_non_smooth)(name, problem)
+            if wanted is not None:
+                (require_smooth if wanted else require_non_smooth)(name, problem)
             if rules:
                 rule_of(name, setting, rules)
-            return factory(problem, setting)
+            found: Method = factory(problem, setting)
+            return found
 
+        if name in CHOSEN:
+            raise ParameterError(f"{name!r} is no name for an algorithm: {name} chooses one.")
         for schedule, has_it in (("poisson", poisson), ("stratified", stratified)):
-            if has_it:
-                _WITH_SCHEDULE[schedule].add(name)
-        if one_process:
-            ONE_MACHINE.add(name)
+            _note(_WITH_SCHEDULE[schedule], name, has_it)
+        _note(ONE_MACHINE, name, one_process)
+        _note(BY_NAME, name, by_name)
         REGISTRY[name] = checked
-        return checked
+        return made if factory is not made else cast(F, checked)
 
     return add
+
+
+def _note(names: set[str], name: str, belongs: bool) -> None:
+    (names.add if belongs else names.discard)(name)
 
 
 def require_schedule(name: str, schedule: str) -> None:

@@ -1,4 +1,4 @@
-"""Importing this module registers every algorithm."""
+"""Importing this module registers every algorithm, those of installed plug-ins too."""
 
 from adfs.algorithms import (  # noqa: F401
     adfs,
@@ -12,3 +12,6 @@ from adfs.algorithms import (  # noqa: F401
     point_saga,
     tron,
 )
+from adfs.installed import load_installed
+
+load_installed("adfs.algorithms")

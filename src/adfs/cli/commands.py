@@ -15,6 +15,7 @@ from adfs.cli.arguments import Command, Parser
 from adfs.cli.main import Leaving
 from adfs.cli.options import read_command
 from adfs.errors import AdfsError, BeforeRanks, is_printed_elsewhere
+from adfs.installed import load_file
 from adfs.kernels import compile_notice
 from adfs.mpi.launcher import rank_by_environment
 from adfs.mpi.supervisor import is_supervised, supervise
@@ -499,7 +500,9 @@ def parse(arguments: list[str]) -> argparse.Namespace:
             parser.print_help()
         parser.parse_args(words)
         parser.error("the name of the command must come first")
+    load_plugins(words)
     expanded, config = settings.expand(command, prog, words)
+    load_plugins(expanded)
     parser = Parser(command, prog)
     args, unknown = parser.parse_words(expanded)
     if unknown:
@@ -509,6 +512,14 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     args.command_line = arguments[: len(arguments) - len(words)] + expanded
     args.config = config
     return args
+
+
+def load_plugins(words: list[str]) -> None:
+    """Import the files of ``--plugin``, whose names the parser has to know."""
+    for place, word in enumerate(words):
+        flag, equals, path = word.partition("=")
+        if flag == "--plugin" and (equals or place + 1 < len(words)):
+            load_file(path if equals else words[place + 1])
 
 
 def find(words: list[str]) -> tuple[Command, str, list[str]]:

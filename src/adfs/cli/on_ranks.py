@@ -3,6 +3,7 @@
 import argparse
 import contextlib
 from collections.abc import Callable
+from pathlib import Path
 
 from adfs import checks
 from adfs.agreement import as_text, require_same, require_same_software
@@ -12,6 +13,7 @@ from adfs.errors import BeforeRanks, ParameterError
 from adfs.mpi.communicator import Communicator
 from adfs.mpi.launcher import size_by_environment
 from adfs.mpi.supervisor import SupervisorLink
+from adfs.storage import digest
 
 Finish = Callable[[], int]  # writes and prints; the exit code
 Work = Callable[[argparse.Namespace, Communicator | None, contextlib.ExitStack], Finish]
@@ -66,4 +68,6 @@ def shared_by_ranks(args: argparse.Namespace) -> dict[str, str]:
         given = "given" if value is True or option.kind.role else as_text(value)
         if option.flag:
             found[option.flag] = "not given" if value is None or value is False else given
+    if args.plugin is not None:
+        found["--plugin"] = f"a file with digest {digest(Path(args.plugin).read_bytes())[:12]}"
     return found

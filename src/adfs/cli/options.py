@@ -13,13 +13,14 @@ from dataclasses import replace
 from adfs import algorithms, checks
 from adfs.cli.arguments import Command, Groups, Kind, Option
 from adfs.errors import ParameterError
+from adfs.installed import load_installed
 from adfs.study.paper import ALL, CATALOGUE
 
 ALGORITHMS = algorithms.NAMES
 
 
 class LossNames(tuple[str, ...]):
-    """Names of the package's losses; once `adfs.losses` is loaded, those of plug-ins too."""
+    """Names of the package's losses and, once plug-ins are asked for, those of plug-ins too."""
 
     def __iter__(self) -> Iterator[str]:
         own = tuple(super().__iter__())
@@ -27,6 +28,8 @@ class LossNames(tuple[str, ...]):
         return iter((*own, *(name for name in known if name not in own)))
 
     def __contains__(self, name: object) -> bool:
+        if name not in list(self):
+            load_installed("adfs.losses")
         return name in list(self)
 
 
@@ -54,6 +57,12 @@ LARGEST = 2**31 - 1  # columns have int32 numbers
 MOST_VALUES = 1000  # of C on a grid
 FIRST_EVENTS = 10  # listed by `adfs schedule show`
 WINDOW = 60  # events of a timeline
+
+
+PLUGIN = (
+    "--plugin FILE.py: input  import this Python file first: algorithms and losses that it "
+    "registers can be named like the others"
+)
 
 
 def whole(least: int, most: int | None = None) -> Kind:
@@ -114,12 +123,12 @@ FOLDER = Kind(read=_path, role="writes a folder")
 SHARDS = Kind(read=_path, role="writes one file per node")
 CHOICES = {
     "loss": LOSSES, "partition": PARTITIONS, "cut": PARTITIONS[:2], "clock": CLOCKS,
-    "rule": RULES, "law": LAWS, "scope": SCOPES, "axis": AXES, "weighting": ("balanced",),
+    "law": LAWS, "scope": SCOPES, "axis": AXES, "weighting": ("balanced",),
     "shell": SHELLS, "engine": ("local", "mpi"), "mapping": ("contiguous", "graph"),
     "schedule": ("auto", "shared", "poisson", "stratified"), "costs": COST_NAMES,
 }  # fmt: skip
 SUGGESTIONS = {
-    "graph": GRAPHS, "dataset": DATASETS, "algorithm": ("auto", "best", *ALGORITHMS),
+    "graph": GRAPHS, "rule": RULES, "dataset": DATASETS, "algorithm": ("auto", "best", *ALGORITHMS),
     "result": (*CATALOGUE, ALL),
 }  # fmt: skip
 KINDS = {  # by the words for them in the texts below
@@ -157,6 +166,8 @@ def read_command(page: str, verbs: tuple[Command, ...] = ()) -> Command:
     above, examples, below = rest.partition("examples:\n")
     description, _, options = above.partition("options:\n")
     groups = read_groups(options)
+    if not verbs:
+        groups["plug-ins"] = [read_option(PLUGIN)]
     return Command(name, summary, description.rstrip(), examples + below, groups, verbs)
 
 
@@ -262,7 +273,7 @@ the time model
 RULE = """
   --parameters RULE: rule = tuned  rule that chooses rates and probabilities: for adfs paper,
     balanced, exact, projector or tuned; for ns-adfs paper or tuned; for the others theory or tuned;
-    for dsba also paper"""
+    for dsba also paper. Some methods have variants and options, as in sampled,step=0.1"""
 DRAWS = """
   --schedule NAME: schedule = auto  for adfs and ns-adfs. shared: one sequence of events, which all
     nodes generate, as in the paper and its theorems; stratified: the same, with a node's samples in

@@ -12,6 +12,7 @@ from typing import Any
 from adfs.cli import files, output
 from adfs.cli.arguments import Command, Option, Parser, nearest
 from adfs.errors import DataError, ParameterError
+from adfs.installed import load_file
 
 LONGEST = 1_000_000  # letters of a file
 OWN = ("--config", "--save-config")
@@ -71,7 +72,10 @@ def _read(command: Command, prog: str, path: str) -> dict[Option, list[str]]:
     """The settings of a file, each checked, with their words on the command line."""
     options, keys = known(command), dict[str, str]()
     found: dict[Option, list[str]] = {}
-    for written, value in load(path).items():
+    written_values = load(path)
+    if isinstance(plugin := written_values.get("plugin"), str):
+        load_file(plugin)  # its names are allowed below
+    for written, value in written_values.items():
         key = written.replace("_", "-")
         if key not in options:
             near = nearest(key, options)

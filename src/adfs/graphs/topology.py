@@ -15,6 +15,7 @@ from adfs.graphs import graph_names, random_draws
 from adfs.graphs.closed_forms import Shape, shape_facts
 from adfs.graphs.edges import LARGEST, Edges, Sparse, whole
 from adfs.graphs.spectrum import Spectrum, compute_spectrum
+from adfs.graphs.weights import MixingWeights, mixing_weights
 from adfs.randomness import generator, stream_key
 
 ATTEMPTS = 100
@@ -301,6 +302,16 @@ class Topology:
     def dense_laplacian(self) -> NDArray[np.float64]:
         """The same as an array, for few nodes; computed once."""
         return np.asarray(self.laplacian().toarray())
+
+    def weights(self, kind: str = "metropolis") -> MixingWeights:
+        """A symmetric mixing matrix with its spectrum.
+
+        ``metropolis``: ``1 / (1 + max(degree_k, degree_l))`` on an edge; ``laplacian``: ``I - c
+        Lap`` with the best ``c = 2 / (lambda_min + lambda_max)``; ``max-degree``: ``c = 1 / (1 +
+        largest degree)``. A node keeps what is missing to 1, which may be negative for
+        ``laplacian``.
+        """
+        return mixing_weights(self, kind)
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the graph; the matplotlib axes."""

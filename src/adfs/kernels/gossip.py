@@ -90,3 +90,17 @@ def add_laplacian(edges, step, u, out):
             own, sign = (k, 1.0) if k < n else (l, -1.0)
             for j in range(u.shape[1]):
                 out[own, j] += sign * (step * (u[k, j] - u[l, j]))
+
+
+@njit(cache=True, _nrt=False, nogil=True)
+def mix(starts, places, values, rows, out):
+    """``out = W rows``; ``W`` in compressed rows, in the order of node numbers: the same bits
+    however nodes are spread over processes. ``places`` are rows of ``rows``.
+    """
+    for i in range(out.shape[0]):
+        for j in range(out.shape[1]):
+            out[i, j] = 0.0
+        for entry in range(starts[i], starts[i + 1]):
+            value, place = values[entry], places[entry]
+            for j in range(out.shape[1]):
+                out[i, j] += value * rows[place, j]

@@ -65,7 +65,7 @@ class MpiNetwork(Network):
         own, far = np.where(first_is_here, pairs, pairs[:, ::-1]).T
         return [
             (rank, self.here[np.unique(own[ranks == rank])],
-             self._row_of[np.unique(far[ranks == rank])])
+             self.row_of[np.unique(far[ranks == rank])])
             for rank in np.unique(ranks).tolist()
         ]  # fmt: skip
 
