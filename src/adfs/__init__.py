@@ -36,6 +36,7 @@ _HOMES = {
     "Checkpoints": "adfs.engine.checkpointer",
     "certify": "adfs.problem.certificate",
     "register": "adfs.algorithms.base",
+    "check_algorithm": "adfs.algorithm_contract",
     "Method": "adfs.algorithms.base",
     "MethodSetting": "adfs.algorithms.base",
     "prepare": "adfs.plugins",

@@ -1,40 +1,13 @@
 """Ranks that are threads of this process, what the local engine has, and a comparison of bits."""
 
-import threading
-from concurrent.futures import ThreadPoolExecutor
-
 import numpy as np
 from scipy.sparse import issparse
 
+from adfs import simulated_ranks
 from adfs.data.files import NODE, load_data, load_shards
 from adfs.data.partition import Shard, partition
 from adfs.mpi.communicator import pack, unpack
 from support.limits import HANG
-
-
-class Threads:
-    """Peers that meet at a barrier; every item travels as bytes, as it would between hosts.
-
-    Between two meetings the ranks work one after another: CPython 3.11 fails now and then where
-    several threads read the headers of arrays, and ranks are processes anyway.
-    """
-
-    def __init__(self, rank, board, barrier, turn):
-        self.rank, self.size = rank, barrier.parties
-        self.board, self.barrier, self.turn = board, barrier, turn
-        self.heard = []
-
-    def gather(self, item):
-        self.board[self.rank] = pack(item)
-        self.turn.release()
-        try:
-            self.barrier.wait(timeout=HANG)
-            packed = list(self.board)
-            self.barrier.wait(timeout=HANG)
-        finally:
-            self.turn.acquire()
-        self.heard.append(packed)
-        return [unpack(each) for each in packed]
 
 
 class Replay:
@@ -51,22 +24,8 @@ class Replay:
 
 
 def on_ranks(size, work):
-    """What ``work(peers)`` returns or raises on each rank, and the peers.
-
-    A rank that leaves while another waits for it shows as a `BrokenBarrierError`.
-    """
-    board, barrier, turn = [None] * size, threading.Barrier(size), threading.Lock()
-    peers = [Threads(rank, board, barrier, turn) for rank in range(size)]
-
-    def run(rank):
-        try:
-            with turn:
-                return work(peers[rank])
-        except Exception as error:
-            return error
-
-    with ThreadPoolExecutor(size) as pool:
-        outcomes = list(pool.map(run, range(size)))
+    """As `simulated_ranks.on_ranks`, where the ranks gather equally often."""
+    outcomes, peers = simulated_ranks.on_ranks(size, work, HANG)
     assert len({len(each.heard) for each in peers}) == 1, "the ranks gathered unequally often"
     return outcomes, peers
 

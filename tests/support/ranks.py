@@ -14,8 +14,8 @@ from adfs.algorithms import registered  # noqa: F401  (fills the registry)
 from adfs.algorithms.base import Counts, MethodSetting, get_algorithm
 from adfs.engine.steppers import QueueStepper
 from adfs.mpi.mpi_network import serve
-from adfs.network import Answer, Callback, Network, leaves, pair_up
 from adfs.schedule.delays import Delays
+from adfs.simulated_ranks import ThreadNetwork
 from support.peers import succeed
 from support.problems import make_case, stored_as
 
@@ -87,50 +87,6 @@ def random_mapping(n_nodes, size, seed):
     rank_of = np.concatenate([np.arange(size), generator.integers(size, size=n_nodes - size)])
     generator.shuffle(rank_of)
     return rank_of
-
-
-class ThreadNetwork(Network):
-    """Nodes on ranks that are threads of this process: all numbers go through one gathering."""
-
-    def __init__(self, peers, topology, rank_of):
-        super().__init__(topology, rank_of, peers)
-
-    def carrier(self, stepper):
-        """None: the tests carry the messages themselves."""
-
-    def _combined(self, blocks, values):
-        told = self.gather([blocks.copy(), values])
-        n = self.topology.n_nodes
-        every, stack, whole = np.empty((n, values.shape[1])), [], []
-        for rank, (rows, numbers) in enumerate(told):
-            nodes = np.flatnonzero(self.rank_of == rank)
-            every[nodes] = numbers
-            whole += zip(pair_up(leaves(nodes), n)[1].tolist(), rows, strict=True)
-        whole.sort(key=lambda pair: pair[0])
-        merges, _ = pair_up(np.array([block for block, _ in whole]), n)
-        for (_, row), additions in zip(whole, merges, strict=True):
-            stack.append(row)
-            for _ in range(additions):
-                stack[-2:] = [stack[-2] + stack[-1]]
-        yield Answer(stack[0], every)
-
-    def neighbours(self, rows):
-        told = self.gather(rows[: len(self.nodes)])
-        for row, node in enumerate(self.beyond.tolist(), start=len(self.nodes)):
-            rank = int(self.rank_of[node])
-            own = np.flatnonzero(self.rank_of == rank).tolist().index(node)
-            rows[row] = told[rank][own]
-
-    def _callback_address(self):
-        def answer(kind, rows):
-            if kind == 0:
-                (found,) = self._combined(rows, np.empty((len(self.nodes), 0)))
-                rows[0] = found.total
-            else:
-                self.neighbours(rows)
-
-        self._callback = Callback(answer)
-        return self._callback.address
 
 
 def share_of(network, shards, problem):

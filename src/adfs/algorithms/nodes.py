@@ -182,7 +182,7 @@ class Nodes:
         self.sigma: Matrix = problem.own_sigma[:, None]
         self.asked: Counter[str] = Counter()
 
-    @functools.cached_property
+    @property
     def smoothness(self) -> Vector:
         """``sigma_i + lambda_max(B_i)`` of every node of the graph: ``f_i`` has no more."""
         return np.asarray(self.problem.sigma + self.problem.conditioning.batch_smoothness())

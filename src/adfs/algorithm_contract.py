@@ -1,0 +1,388 @@
+"""What a method promises to its runs, tested: `check_algorithm`.
+
+Each check runs the method on small problems of logistic loss: four nodes with unequal shards,
+weights and regularisation. Later checks run only where the earlier ones find nothing, since one
+fault has many consequences.
+"""
+
+import itertools
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from adfs.algorithms import registered  # noqa: F401  (fills the registry)
+from adfs.algorithms.base import (
+    ONE_MACHINE,
+    Counts,
+    Method,
+    MethodSetting,
+    RoundAlgorithm,
+    all_duals,
+    arrays_of,
+    copy_into,
+    executed,
+    get_algorithm,
+)
+from adfs.algorithms.round_method import RoundMethod, rule_text
+from adfs.errors import AdfsError, ContractError, ParameterError
+from adfs.graphs.topology import Topology
+from adfs.network import Network
+from adfs.problem.certificate import certify
+from adfs.problem.finite_sum import Problem
+from adfs.simulated_ranks import ThreadNetwork, on_ranks
+
+Faults = Iterator[str]
+
+SIZES, N_FEATURES = (6, 3, 5, 9), 3
+MOST_EVENTS = 300_000  # of a run to the optimum
+PATIENCE = 20.0  # seconds that simulated ranks wait for each other
+ROUNDING = 1e-20  # of squared errors, relative to the first one
+LEEWAY = 1e6  # of a squared error over the theorem's: what constants may be
+
+
+class Trial(NamedTuple):
+    """A method's name and its rule, to be tried."""
+
+    name: str
+    rule: Any
+    shards: Sequence[Any]
+    loss: str
+
+    @property
+    def setting(self) -> MethodSetting:
+        return MethodSetting(rule=self.rule, tau=2.0, seed=3)
+
+    def problem(self, is_sparse: bool = False, network: Network | None = None) -> Problem:
+        network = network or Network(Topology.grid(2, 2))
+        own = [self.shards[node] for node in network.nodes.tolist()]
+        own = [(sp.csr_matrix(X) if is_sparse else X, *rest) for X, *rest in own]
+        return Problem(own, self.loss, np.array([0.5, 1.0, 0.7, 0.4]), network=network)
+
+    def method(self, problem: Problem | None = None) -> Method:
+        return get_algorithm(self.name)(problem or self.problem(), self.setting)
+
+
+def check_algorithm(algorithm: str, parameters: Any = "tuned") -> None:
+    """Test what a method promises; raise one error that lists all faults.
+
+    Models of the promised shape; the same bits however its schedule is cut, whatever is read
+    between, from the same seed, after a checkpoint, and on ranks; declared costs that are those
+    asked for; dense and sparse rows alike; the certified optimum, at the rate that it calls proven;
+    a sentence for losses that it does not take.
+
+    Parameters
+    ----------
+    algorithm : str
+        A registered name.
+    parameters : str or dict
+        The rule and options to check it with, as for `adfs.solve`.
+
+    Raises
+    ------
+    AdfsError
+        With one line per fault; they are its attribute ``faults`` too.
+
+    Examples
+    --------
+    >>> check_algorithm("lbfgs")
+    """
+    trial = Trial(algorithm, rule_text(parameters), _shards(), "logistic")
+    get_algorithm(algorithm)
+    for stage in STAGES:
+        faults = [fault for check in stage for fault in _caught(check, trial)]
+        if faults:
+            rules = "a rule" if len(faults) == 1 else f"{len(faults)} rules"
+            lines = "".join(f"\n- {fault}" for fault in faults)
+            raise ContractError(f"Algorithm {algorithm!r} breaks {rules}:{lines}")
+
+
+def _shards() -> list[Any]:
+    generator = np.random.default_rng(0)
+    return [
+        (
+            generator.standard_normal((size, N_FEATURES)) * (generator.random((size, 1)) + 0.2),
+            np.where(np.arange(size) % 2, 1.0, -1.0), generator.random(size) + 0.5,
+        )
+        for size in SIZES
+    ]  # fmt: skip
+
+
+def _caught(check: Callable[[Trial], Faults], trial: Trial) -> Faults:
+    """The faults of a check; an exception is one."""
+    try:
+        yield from check(trial)
+    except Exception as error:
+        words = " ".join(str(error).split())
+        what = (check.__doc__ or "").split(".")[0].strip()
+        yield f"it raises {type(error).__name__}: {words} ({what})"
+
+
+def _advance(method: Method, state: Any, cuts: Sequence[int]) -> Any:
+    for first, last in itertools.pairwise(cuts):
+        state = method.algorithm.step(state, method.source.draw(first, last))
+    return state
+
+
+def _run(method: Method, cuts: Sequence[int]) -> Any:
+    return _advance(method, method.algorithm.init(), cuts)
+
+
+def _length(method: Method) -> int:
+    """Events of a short run, in which every kind of round occurs."""
+    return 40 if method.block < 64 else 300
+
+
+def _has_a_rate(trial: Trial) -> Faults:
+    """It is prepared."""
+    method = trial.method()
+    if not (math.isfinite(method.rho) and 0.0 <= method.rho < 1.0):
+        yield f"rho must be in [0, 1), but is {method.rho}; it is the rate per iteration."
+    if not method.block >= 1 or not method.shortest >= 1:
+        yield "block and shortest must be at least 1 event."
+    if "object at 0x" in str(method.parameters):
+        yield "parameters must explain themselves; give them a __str__, or facts."
+
+
+def _has_models(trial: Trial) -> Faults:
+    """Its models."""
+    method = trial.method()
+    for state in (method.algorithm.init(), _run(method, [0, _length(method)])):
+        theta = method.algorithm.output(state)
+        if theta.shape != (len(SIZES), N_FEATURES) or theta.dtype != np.float64:
+            yield (
+                f"output must have shape (nodes, features) = ({len(SIZES)}, {N_FEATURES}) and type "
+                f"float64, but has {theta.shape} and {theta.dtype}."
+            )
+        elif not np.isfinite(theta).all():
+            yield f"output must be finite, but is not after {_length(method)} events."
+
+
+def _does_not_depend_on_cuts(trial: Trial) -> Faults:
+    """Other cuts of its schedule."""
+    method, problem = trial.method(), trial.problem()
+    n = _length(method)
+    whole = _see(method, problem, _run(method, [0, n]))
+    for cuts in ([*range(n), n], [0, n // 3, n // 2, n]):
+        if _see(method, problem, _run(method, cuts)) != whole:
+            yield (
+                f"the result of {n} events must not depend on how they are cut into blocks, but "
+                f"does with {len(cuts) - 1} blocks; keep everything that changes in the state."
+            )
+            return
+
+
+def _is_not_changed_by_reading(trial: Trial) -> Faults:
+    """What is read between."""
+    method, problem = trial.method(), trial.problem()
+    n = _length(method)
+    silent = _see(method, problem, _run(method, [0, n]))
+    state = method.algorithm.init()
+    kept = []
+    for first in range(0, n, 8):
+        theta = method.algorithm.output(state)
+        kept.append((theta, theta.copy()))
+        state = method.algorithm.step(state, method.source.draw(first, min(n, first + 8)))
+    if _see(method, problem, state) != silent:
+        yield "output must change nothing, but a run with readings ends elsewhere; copy the state."
+    if not all(np.array_equal(theta, copied) for theta, copied in kept):
+        yield "what output returned must not change later; return a copy."
+
+
+def _has_independent_runs(trial: Trial) -> Faults:
+    """Two runs of one object."""
+    method, problem = trial.method(), trial.problem()
+    n = _length(method)
+    alone = _see(method, problem, _run(method, [0, n]))
+    states = [method.algorithm.init(), method.algorithm.init()]
+    for first in range(0, n, 10):
+        events = method.source.draw(first, min(n, first + 10))
+        states = [method.algorithm.step(state, events) for state in states]
+    if any(_see(method, problem, state) != alone for state in states):
+        yield (
+            "two runs of one object must not disturb each other, but do; what a round changes "
+            "belongs to the state, not to self."
+        )
+    again = trial.method()
+    if _see(again, problem, _run(again, [0, n])) != alone:
+        yield "the same seed must give the same bits; draw from nodes.sampler, or from the seed."
+
+
+def _declares_its_costs(trial: Trial) -> Faults:
+    """Its costs."""
+    method = trial.method()
+    algorithm, n = method.algorithm, _length(method)
+    total, asked_before = Counts(), None
+    state = algorithm.init()
+    for t in range(n):
+        asked_before = dict(algorithm.nodes.asked) if isinstance(algorithm, RoundMethod) else None
+        events = method.source.draw(t, t + 1)
+        state = algorithm.step(state, events)
+        events = executed(algorithm, state, events)
+        counts = algorithm.counts(events)
+        total = total.plus(counts)
+        if counts.n_prox + counts.n_grad + counts.n_comm <= 0 or min(counts) < 0:
+            yield f"an event is never free, but event {t} counts {counts}."
+            return
+        if asked_before is not None:
+            yield from _differences(algorithm, asked_before, int(events.which[0]), t)
+    events = method.source.draw(0, n)
+    if not hasattr(algorithm, "executed") and algorithm.counts(events) != total:
+        yield "counts must add up over blocks, but do not."
+    clock = method.clock.copy()
+    clock.advance(events)
+    if not clock.time > 0.0:
+        yield "time must pass, but the clock stands still; declare what a round uses."
+
+
+def _differences(algorithm: Any, before: dict[str, int], kind: int, t: int) -> Faults:
+    """Where a round asks for something else than its `Uses` declare."""
+    uses = algorithm.uses
+    declared = uses if hasattr(uses, "_fields") else uses[kind]
+    for name in declared._fields[:-1]:
+        found = algorithm.nodes.asked[name] - before.get(name, 0)
+        if found != getattr(declared, name):
+            yield (
+                f"a round of kind {kind} declares {name}={getattr(declared, name)}, but round {t} "
+                f"asks for {found}; declare what it asks for."
+            )
+            return
+
+
+def _takes_sparse_rows(trial: Trial) -> Faults:
+    """Sparse rows."""
+    outputs = []
+    for is_sparse in (False, True):
+        method = trial.method(trial.problem(is_sparse))
+        outputs.append(method.algorithm.output(_run(method, [0, _length(method)])))
+    distance = float(np.max(np.abs(outputs[0] - outputs[1])))
+    if not distance <= 1e-9 * (1.0 + float(np.max(np.abs(outputs[0])))):
+        yield (
+            f"dense and sparse rows must give the same model, but it differs by {distance:.3g} "
+            f"after {_length(method)} events."
+        )
+
+
+def _goes_on_from_a_checkpoint(trial: Trial) -> Faults:
+    """A checkpoint."""
+    method, problem = trial.method(), trial.problem()
+    n = _length(method)
+    half = n // 2
+    whole = _see(method, problem, _run(method, [0, n]))
+    stored = arrays_of(method.algorithm, _run(method, [0, half]))
+    if not any(stored):
+        return
+    copies = [{name: np.array(array) for name, array in part.items()} for part in stored]
+    other = trial.method()
+    state = other.algorithm.init()
+    views = arrays_of(other.algorithm, state)
+    try:
+        copy_into(views.samples, copies[0])
+        copy_into(views.nodes, copies[1])
+        other.algorithm.restore(state, copies[2])
+    except (KeyError, ValueError) as error:
+        yield f"a checkpoint must be taken back by a new state, but: {error}."
+        return
+    if _see(other, problem, _advance(other, state, [half, n])) != whole:
+        yield (
+            "a run that goes on from a checkpoint must end at the same bits, but does not; "
+            "arrays has to name everything that a round reads."
+        )
+
+
+def _has_the_same_bits_on_ranks(trial: Trial) -> Faults:
+    """Two ranks."""
+    whole = trial.method()
+    if trial.name in ONE_MACHINE or not isinstance(whole.algorithm, RoundAlgorithm):
+        return
+    n = 30
+    expected = whole.algorithm.output(_run(whole, [0, n]))
+    mapping = np.array([0, 1, 1, 0])
+
+    def run(peers: Any) -> np.ndarray:
+        network = ThreadNetwork(peers, Topology.grid(2, 2), mapping)
+        method = trial.method(trial.problem(network=network))
+        return method.algorithm.output(_run(method, [0, n]))
+
+    outcomes, _ = on_ranks(2, run, PATIENCE)
+    for rank, found in enumerate(outcomes):
+        if isinstance(found, Exception):
+            yield (
+                f"it must run on ranks, but rank {rank} raises {type(found).__name__}: {found}; "
+                "attributes per row or per node here have the rows of this process only."
+            )
+            return
+        if found.tobytes() != expected[mapping == rank].tobytes():
+            yield (
+                "ranks must give the bits of one process, but do not; learn about other nodes "
+                "through gossip and sums only, and draw by the numbers of nodes."
+            )
+            return
+
+
+def _finds_the_optimum(trial: Trial) -> Faults:
+    """The way to the optimum."""
+    problem = trial.problem()
+    method, best = trial.method(problem), problem.optimum()
+    if method.rho <= 0.0:
+        return
+    enough = 60.0 if method.proven else 200.0
+    n = min(MOST_EVENTS, math.ceil(enough / method.rho))
+    state = method.algorithm.init()
+    first = _squared_error(method, state, best.theta)
+    state = _advance(method, state, [0, n])
+    theta, last = method.algorithm.output(state), _squared_error(method, state, best.theta)
+    mean = problem.sigma @ theta / problem.total_sigma
+    gap = certify(problem, mean, all_duals(method.algorithm, state, problem)).duality_gap
+    if not math.isfinite(last) or not last < first:
+        yield (
+            f"it must come closer to the optimum, but after {n:,} events its squared distance is "
+            f"{last:.3g} times {first:.3g}, that of the start; the fixed point must be the "
+            "minimiser of the sum of all nodes, with their weights and sigma."
+        )
+        return
+    bound = first * max(ROUNDING, LEEWAY * math.exp(n * math.log1p(-method.rho)))
+    if method.proven and not last <= bound:
+        yield (
+            f"rho={method.rho:.3g} is called proven, so after {n:,} events the squared error must "
+            f"be about {bound:.3g}, but is {last:.3g} (certified gap {gap:.3g}); state the rate of "
+            "the theorem, or proven = False."
+        )
+
+
+def _squared_error(method: Method, state: Any, best: Any) -> float:
+    return float(np.sum((method.algorithm.output(state) - best) ** 2))
+
+
+def _refuses_other_losses(trial: Trial) -> Faults:
+    """A loss that is not smooth."""
+    problem = Trial(trial.name, trial.rule, trial.shards, "hinge").problem()
+    try:
+        method = get_algorithm(trial.name)(problem, trial.setting)
+    except ParameterError:
+        return
+    except AdfsError as error:
+        yield f"a loss that it does not take must be refused with a ParameterError, but: {error}"
+        return
+    if not np.isfinite(method.algorithm.output(_run(method, [0, 20]))).all():
+        yield "it takes the hinge loss but its models are not finite; register it with smooth=True."
+
+
+def _see(method: Method, problem: Problem, state: Any) -> bytes:
+    """Everything an observer sees of a state."""
+    duals = all_duals(method.algorithm, state, problem)
+    theta: bytes = method.algorithm.output(state).tobytes()
+    return theta + (b"" if duals is None else duals.tobytes())
+
+
+STAGES: tuple[tuple[Callable[[Trial], Faults], ...], ...] = (
+    (_has_a_rate,),
+    (_has_models,),
+    (
+        _does_not_depend_on_cuts, _is_not_changed_by_reading, _has_independent_runs,
+        _declares_its_costs, _takes_sparse_rows, _goes_on_from_a_checkpoint,
+    ),
+    (_has_the_same_bits_on_ranks, _finds_the_optimum, _refuses_other_losses),
+)  # fmt: skip
