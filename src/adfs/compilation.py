@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from adfs.agreement import rounding
-from adfs.algorithms.base import REGISTRY, SCHEDULES
+from adfs.algorithms.base import SCHEDULES, usual_names
 from adfs.algorithms.nested_samples import NestedSamples
 from adfs.apcg.penalties import Penalty
 from adfs.apcg.smooth import LeastSquares
@@ -105,7 +105,7 @@ def _run_as_rank(shards: Shards, loss: str) -> None:
 
 
 def _run_all(problem: Problem) -> None:
-    for name, schedule in itertools.product(sorted(REGISTRY), SCHEDULES):
+    for name, schedule in itertools.product(usual_names(), SCHEDULES):
         # Not every algorithm has this loss, this schedule, or runs on ranks.
         with contextlib.suppress(ParameterError):
             solve(problem, name, max_iter=EVENTS, schedule=schedule, progress=False, signals=())

@@ -1,5 +1,6 @@
 """What an algorithm is, what it needs to run, and the names under which they are found."""
 
+import dataclasses
 import functools
 import math
 from collections.abc import Callable, Sequence
@@ -272,6 +273,11 @@ def method_in_rounds(
     return Method(algorithm, source or Rounds([0]), clock, rho, chosen, **facts)
 
 
+def on_one_machine(delays: Delays) -> Delays:
+    """Those of a machine without a network, as fast as the fastest node."""
+    return dataclasses.replace(delays, tau=0.0, speed=float(np.min(delays.speed)))
+
+
 def share_of_theory(share: float, rho: float) -> Callable[[float], float]:
     """A `Method.typical`: so much of the iterations that the rate ``1 - rho`` needs."""
     if rho <= 0.0:
@@ -295,7 +301,12 @@ WITHOUT_THEOREM = (
 SCHEDULES = ("shared", "poisson", "stratified")
 _WITH_SCHEDULE: dict[str, set[str]] = {"poisson": set(), "stratified": set()}  # of algorithms
 ONE_MACHINE: set[str] = set()  # algorithms for one machine, without a network
-BY_NAME: set[str] = set()  # algorithms that are planned and compared only where they are named
+BY_NAME: set[str] = set()  # algorithms that are planned and compiled only where they are named
+
+
+def usual_names() -> list[str]:
+    """Registered names, without those that are planned only where they are named."""
+    return sorted(set(REGISTRY) - BY_NAME)
 
 
 def register(
@@ -308,8 +319,8 @@ def register(
     ``poisson`` or ``stratified`` is asked for the schedule of that name; one with ``one_process``
     is for one machine and never asked for a problem on several ranks. With ``smooth`` and ``rules``
     it is asked only for losses that are smooth, or are not, and for these rules. A `RoundMethod`
-    is for smooth losses and knows its rules. With ``by_name`` it is planned and compared only where
-    it is named.
+    is for smooth losses and knows its rules, and whether it is for one machine. With ``by_name``
+    plans leave it out unless it is named.
     """
 
     def add(made: F) -> F:
@@ -333,7 +344,7 @@ def register(
             raise ParameterError(f"{name!r} is no name for an algorithm: {name} chooses one.")
         for schedule, has_it in (("poisson", poisson), ("stratified", stratified)):
             _note(_WITH_SCHEDULE[schedule], name, has_it)
-        _note(ONE_MACHINE, name, one_process)
+        _note(ONE_MACHINE, name, one_process or getattr(made, "one_machine", False))
         _note(BY_NAME, name, by_name)
         REGISTRY[name] = checked
         return made if factory is not made else cast(F, checked)

@@ -204,8 +204,7 @@ def prepare(problem: Problem, setting: base.MethodSetting) -> base.Method:
     chosen = PointSagaParameters.of(
         setting.rule, all_smoothness(problem), problem.total_sigma / n
     )  # fmt: skip
-    fastest = float(np.min(setting.delays.speed))
-    alone = dataclasses.replace(setting.delays, tau=0.0, speed=fastest)
+    alone = base.on_one_machine(setting.delays)
     clock = RoundClock([Cost(np.ones(1))], np.empty((0, 2), np.int32), 1, alone)
     return base.Method(
         PointSaga(problem, chosen, setting.seed), Rounds([0]), clock, chosen.rho, chosen,

@@ -22,6 +22,7 @@ from adfs.algorithms.base import (
     Source,
     Vector,
     method_in_rounds,
+    on_one_machine,
     share_of_theory,
 )
 from adfs.algorithms.nodes import Nodes, Uses
@@ -82,6 +83,8 @@ class RoundMethod(RoundAlgorithm[S]):
         Names of variants; the first one is the default, which ``tuned`` and ``theory`` mean too.
     dual : str
         The field of the state that holds dual coefficients ``w l'(x . theta)``, where there is one.
+    one_machine : bool
+        The method knows no network: it is given all samples as those of one node.
     """
 
     uses: Uses | Sequence[Uses]
@@ -92,10 +95,12 @@ class RoundMethod(RoundAlgorithm[S]):
     theorem: ClassVar[str] = ""
     rules: ClassVar[tuple[str, ...]] = ("tuned",)
     dual: ClassVar[str] = ""
+    one_machine: ClassVar[bool] = False
     seen: ClassVar[float] = 1.0  # of theory's rounds: what runs are seen to take
 
     def __init__(self, nodes: Nodes) -> None:
         self.nodes, self.problem = nodes, nodes.problem
+        self._whole = nodes.problem  # with all its nodes, where the method sees one
         self.rule = rule_and_options(type(self), nodes.setting)[0]
 
     def start(self, theta: Matrix) -> S:
@@ -110,7 +115,11 @@ class RoundMethod(RoundAlgorithm[S]):
     def prepare(cls, problem: Problem, setting: MethodSetting) -> Method:
         """The method with its schedule, its clock and its counts."""
         _, options = rule_and_options(cls, setting)
-        algorithm = cls(Nodes(problem, setting), **options)
+        if cls.one_machine:
+            setting = setting._replace(delays=on_one_machine(setting.delays))
+        seen = problem.on_one_node() if cls.one_machine else problem
+        algorithm = cls(Nodes(seen, setting), **options)
+        algorithm._whole = problem
         return algorithm.method(setting)
 
     def method(self, setting: MethodSetting) -> Method:
@@ -142,18 +151,20 @@ class RoundMethod(RoundAlgorithm[S]):
         return state
 
     def output(self, state: S) -> Matrix:
-        """The field ``theta`` of the state."""
-        return np.array(state.theta)  # type: ignore[attr-defined]
+        """The field ``theta`` of the state, for every node."""
+        theta: Matrix = state.theta  # type: ignore[attr-defined]
+        return np.tile(theta, (self._whole.n_nodes, 1)) if self.one_machine else np.array(theta)
 
     def duals(self, state: S, node: int) -> Vector | None:
         if not self.dual:
             return None
-        return np.array(getattr(state, self.dual)[self.problem.node_rows(node)])
+        return np.array(getattr(state, self.dual)[self._whole.node_rows(node)])
 
     def arrays(self, state: S) -> Arrays:
         """Every field of the state, sorted by what its type says."""
         found: dict[str, Named] = {"samples": {}, "nodes": {}, "shared": {}}
         for name, kind in _kinds(type(state)).items():
+            kind = "shared" if kind == "nodes" and self.one_machine else kind
             found[kind][name] = np.asarray(getattr(state, name))
         return Arrays(**found)
 

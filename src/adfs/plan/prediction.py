@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from adfs.algorithms.base import ONE_MACHINE, REGISTRY, Counts, Method, MethodSetting
+from adfs.algorithms.base import ONE_MACHINE, REGISTRY, Counts, Method, MethodSetting, usual_names
 from adfs.errors import ParameterError
 from adfs.plan.sizes import Sizes
 from adfs.problem.finite_sum import Problem
@@ -143,7 +143,7 @@ def predict_all(
     ranks: int | None = None,
 ) -> tuple[list[Prediction], dict[str, str]]:  # fmt: skip
     """Predictions of all methods that take the problem, fastest first; and why others do not."""
-    return _predict_each(sorted(REGISTRY) if names is None else names, problem, setting, tol, ranks)
+    return _predict_each(usual_names() if names is None else names, problem, setting, tol, ranks)
 
 
 def predict_likely(
@@ -156,7 +156,7 @@ def predict_likely(
     with which a method only takes longer. Where delays are constant, ADFS is predicted with the
     parameters ``exact``, and `TUNED_GAIN`: choosing ``tuned`` takes ten times as long.
     """
-    quick = [name for name in sorted(REGISTRY) if name not in SLOW_TO_SET_UP]
+    quick = [name for name in usual_names() if name not in SLOW_TO_SET_UP]
     found, refused = _predict_each(quick, problem, setting, tol, None)
     goal = CHANCE * min((each.idealized_time for each in found), default=math.inf)
     rough = Sizes.of(problem, setting.tau, setting.costs).runs(tol)

@@ -247,6 +247,30 @@ class Problem:
         other._measure_nodes()
         return other
 
+    def on_one_node(self) -> "Problem":
+        """The same samples and regularisation on a single node, for methods without a network.
+
+        Examples
+        --------
+        >>> import adfs
+        >>> X, y = adfs.generators.two_gaussians(40, 3, seed=0)
+        >>> problem = adfs.Problem(adfs.partition(X, y, 4), sigma=1.0)
+        >>> whole = problem.on_one_node()
+        >>> whole.n_nodes, whole.n_samples, whole.total_sigma
+        (1, 40, 4.0)
+        """
+        if self.n_nodes == 1:
+            return self
+        other = copy.copy(self)
+        other.network = network = Network(Topology.single())
+        other.topology, other.nodes, other.n_nodes = network.topology, network.nodes, 1
+        other.sigma, other.sizes = np.array([self.total_sigma]), np.array([self.n_samples])
+        other.offsets = np.array([0, self.n_samples], self.offsets.dtype)
+        for name in ("at_zero", "row_sizes"):
+            other.__dict__.pop(name, None)
+        other._measure_nodes()
+        return other
+
     @property
     def n_rows(self) -> int:
         """Samples of the nodes in this process."""
