@@ -1,9 +1,11 @@
 """More methods for `adfs`, written against its public names only, one file each.
 
 Installed with `adfs` and found through the entry point ``adfs.algorithms``, as anybody's package
-is. They run where they are named: ``adfs train --algorithm extra``.
+is; importing it registers them all. They run where they are named: ``adfs train --algorithm extra``.
 """
 
-from adfs_methods import extra
+import importlib
+import pkgutil
 
-__all__ = ["extra"]
+for _module in pkgutil.iter_modules(__path__):
+    importlib.import_module(f"{__name__}.{_module.name}")

@@ -69,7 +69,7 @@ class RoundMethod(RoundAlgorithm[S]):
     uses : Uses or sequence of Uses
         What a round of each kind asks for; ``__init__`` sets it.
     rho : float
-        The error falls by ``1 - rho`` per round; ``__init__`` sets it.
+        The error falls by ``1 - rho`` per round, 0 if at no linear rate; ``__init__`` sets it.
     facts : sequence of Fact
         What the parameters are, for reports.
     source : Source

@@ -249,8 +249,10 @@ class Runs:
         def evaluate_every(method: Method) -> EvenCurve:
             # The method's events, or fewer where it would converge before the first evaluation:
             # half of what theory needs for half a decade; runs are up to twice as fast as that.
-            events = min(method.shortest, int(HALF_A_DECADE / (2.0 * method.rho)))
-            return EvenCurve(max(1, events), stopping.clock_limit)
+            events = float(method.shortest)
+            if method.rho > 0.0:
+                events = min(events, HALF_A_DECADE / (2.0 * method.rho))
+            return EvenCurve(max(1, int(events)), stopping.clock_limit)
 
         setting = self.setting._replace(rule=contender.rule, seed=seed)
         evaluated, watcher = (
