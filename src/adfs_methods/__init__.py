@@ -1,7 +1,8 @@
 """More methods for `adfs`, written against its public names only, one file each.
 
 Installed with `adfs` and found through the entry point ``adfs.algorithms``, as anybody's package
-is; importing it registers them all. They run where they are named: ``adfs train --algorithm extra``.
+is; importing it registers them all. They run where they are named, as in ``adfs train --algorithm
+extra``.
 """
 
 import importlib
