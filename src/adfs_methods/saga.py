@@ -92,7 +92,7 @@ class Saga(RoundMethod[SagaState]):
             why = "1 / (16 L), L = max L_j + mu"
         self.sampler = nodes.sampler(p, "saga")
         self.uses = Uses(samples=self.batch)
-        self.rho = float(-np.expm1(self.batch * np.log1p(-rate)))
+        self.rho = min(float(-np.expm1(self.batch * np.log1p(-rate))), 0.999)
         self.facts = [
             Fact("mu", self.ridge, "sum of sigma_i / N"),
             Fact("eta", self.step_size, why),
