@@ -107,7 +107,6 @@ def test_the_exact_mean_contracts_from_anywhere(name, graph, loss):
 
 @pytest.mark.parametrize("name", ["cola", "cocoa"])
 def test_mean_error_along_runs_stays_under_the_proven_rate(name):
-    """Not sharp: what local steps gain is bounded as if their directions were the worst."""
     case, found = make_case("grid:2x2", "logistic", seed=8), []
     energy = Energy(case, name)
     n_rounds = int(6 / energy.rho)
@@ -122,6 +121,23 @@ def test_mean_error_along_runs_stays_under_the_proven_rate(name):
     mean, times = np.mean(found, axis=0), every * np.arange(len(found[0]))
     assert np.all(mean <= mean[0] * (1.0 - energy.rho) ** times * (1.0 + 1e-12))
     assert method.proven
+
+
+def test_the_rate_of_cocoa_is_at_most_half_of_what_is_seen():
+    """Where nodes have the same rows, and duals that cancel: errors fall by (1 - 1 / (1 + k))^2."""
+    rows = np.random.default_rng(0).standard_normal((3, 4))
+    shards = [(rows, np.ones(3), np.ones(3))] * 2
+    case = make_case("path:2", "squared", shards=shards, sigma=np.full(2, 0.1))
+    energy = Energy(case, "cocoa", "passes=300")
+    state = energy.own.init()
+    apart = 0.1 * np.linalg.svd(rows)[0][:, 0]
+    state.duals[:] = energy.best + np.concatenate([apart, -apart])
+    state.theta[:] = energy.model(state.duals)
+    before = energy(state.theta, state.duals)
+    state = run_on(energy.method, state, 0, 10)
+    fall = 1.0 - (energy(state.theta, state.duals) / before) ** 0.1
+    assert energy.rho < fall < 2.1 * energy.rho
+    assert energy.rho == pytest.approx(1.0 / (1.0 + np.linalg.norm(rows, 2) ** 2 / 0.1), rel=1e-3)
 
 
 @pytest.mark.parametrize("name", ["cola", "cocoa"])
