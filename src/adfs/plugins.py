@@ -24,7 +24,7 @@ from adfs.algorithms.base import (
     require_smooth,
     rule_of,
 )
-from adfs.algorithms.nodes import ChebyshevMixer, Mixer, Nodes, Sampler, Uses
+from adfs.algorithms.nodes import ChebyshevMixer, Mixer, Nodes, Sampler, Uniforms, Uses
 from adfs.algorithms.round_method import (
     AdaptiveRoundMethod,
     PerNode,
@@ -65,6 +65,7 @@ __all__ = [
     "Rounds",
     "Sampler",
     "Shared",
+    "Uniforms",
     "Uses",
     "alias_draw",
     "axpy",

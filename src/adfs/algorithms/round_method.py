@@ -75,8 +75,8 @@ class RoundMethod(RoundAlgorithm[S]):
     source : Source
         The kinds of rounds; by default all are of kind 0.
     proven : bool
-        Whether a theorem proves the rate ``1 - rho``; otherwise ``rho`` only sets the iteration
-        limit.
+        Whether a theorem proves the rate ``1 - rho``, where ``rho`` is positive; otherwise ``rho``
+        only sets the iteration limit.
     theorem : str
         What is proven, in a sentence for reports; empty for the usual one.
     rules : tuple of str
@@ -136,7 +136,7 @@ class RoundMethod(RoundAlgorithm[S]):
         block = int(np.clip(BLOCK_NUMBERS / numbers, 1, BLOCK_ROUNDS))
         return method_in_rounds(
             self, setting, times, self.source, block=block, shortest=1, work=work,
-            proven=self.proven, theorem=self.theorem,
+            proven=self.proven and self.rho > 0.0, theorem=self.theorem,
             typical=share_of_theory(self.seen, self.rho) if self.seen != 1.0 else None,
         )  # fmt: skip
 
