@@ -1,7 +1,10 @@
-"""D2 (Tang et al. 2018), V = (I + W) / 2; with full gradients it is NIDS (Li, Shi, Yan 2019).
+"""D2 (Tang et al. 2018, Algorithm 1) with V = (I + W) / 2 for its W.
 
-X_1     = V (X_0 - a g(X_0))
-X_{t+2} = V (2 X_{t+1} - X_t - a (g(X_{t+1}) - g(X_t)))
+    X_1     = V (X_0 - a g(X_0))
+    X_{t+2} = V (2 X_{t+1} - X_t - a (g(X_{t+1}) - g(X_t)))
+
+With full gradients this is exact diffusion (Yuan, Ying, Zhao, Sayed 2019), and NIDS (Li, Shi, Yan
+2019) but for the first step: NIDS starts with X_1 = X_0 - a g(X_0), not mixed.
 """
 
 import numpy as np
