@@ -23,11 +23,13 @@ def subproblem(rows, labels, weights, loss, S, sigma_prime, c, u, order):
     """The changes d at one node: exact minimisation over d_j for each j in `order`."""
     d = np.zeros(len(rows))
     for j in order:
+        others = np.zeros(len(u))
+        for k in range(len(rows)):
+            if k != j:
+                others += d[k] * rows[k]
 
-        def slope(new, j=j):
-            total = np.zeros(len(u))
-            for k in range(len(rows)):
-                total += (new - c[j] if k == j else d[k]) * rows[k]
+        def slope(new, j=j, others=others):
+            total = others + (new - c[j]) * rows[j]
             pull = losses.conjugate_derivative(loss, new, labels[j], weights[j])
             return pull - rows[j] @ u + sigma_prime / S * float(rows[j] @ total)
 
