@@ -267,6 +267,24 @@ def test_dual_averaging_with_large_steps_reaches_the_minimiser(problem):
     assert far(iterates[4000], problem.best) < 0.02
 
 
+def test_dual_averaging_minimises_over_its_ball(problem):
+    """With R half of |x*|, the minimiser solves grad F(x) + nu x = 0 with |x| = R, nu > 0."""
+    hessian, target = sum(problem.hessians), sum(problem.targets)
+    radius = 0.5 * float(np.linalg.norm(problem.best))
+    low, high = 0.0, 1e4
+    for _ in range(200):
+        nu = (low + high) / 2
+        inside = np.linalg.solve(hessian + nu * np.eye(3), target)
+        low, high = (nu, high) if np.linalg.norm(inside) > radius else (low, nu)
+    W = mixing.metropolis(4, EDGES)
+    steps = [2 / problem.smoothness / np.sqrt(t) for t in range(1, 1001)]
+    iterates, means = dual_averaging.dual_averaging(
+        problem.grads, W, np.zeros((4, 3)), steps, radius
+    )
+    assert far(means[1000], inside) < min(0.1 * radius, far(means[100], inside) / 2)
+    assert far(iterates[1000], inside) < 0.1 * radius
+
+
 def test_dual_averaging_sums_mean_gradients(problem):
     """Far from the border of the ball, the mean of X is -a_t times the sum of mean gradients."""
     W = mixing.metropolis(4, EDGES)
@@ -345,6 +363,23 @@ def test_choco_without_compression_is_gradient_step_then_mixing(problem):
     )
     for X, new in itertools.pairwise(iterates):
         np.testing.assert_allclose(new, W @ (X - steps[0] * problem.grads(X)), atol=1e-12)
+
+
+def test_choco_mixes_what_was_sent_only(problem):
+    """If only node 1 sends, its neighbours move towards H_1 and node 1 away from it: H_j = 0."""
+    W = mixing.metropolis(4, EDGES)
+    steps = [0.3 / problem.smoothness] * 2
+    start, gamma = problem.start, 0.7
+
+    def run(compress):
+        return choco.choco(exact_grads(problem), W, start, steps, gamma, compress, 2)
+
+    silent = run(lambda t, i, v: 0 * v)
+    half = start - steps[0] * problem.grads(start)
+    np.testing.assert_allclose(silent[1], half, atol=1e-14)
+    sent = run(lambda t, i, v: v if i == 1 else 0 * v)
+    moved = gamma * np.outer(W[:, 1] - np.eye(4)[1], half[1])
+    np.testing.assert_allclose(sent[1], half + moved, atol=1e-14)
 
 
 COMPRESSIONS = {
