@@ -231,7 +231,10 @@ def _declares_its_costs(trial: Trial) -> Faults:
             yield f"an event is never free, but event {t} counts {counts}."
             return
         if asked_before is not None:
-            yield from _differences(algorithm, asked_before, int(events.which[0]), t)
+            faults = list(_differences(algorithm, asked_before, int(events.which[0]), t))
+            yield from faults
+            if faults:
+                return
     events = method.source.draw(0, n)
     if not hasattr(algorithm, "executed") and algorithm.counts(events) != total:
         yield "counts must add up over blocks, but do not."

@@ -23,7 +23,7 @@ def dual_averaging(grads, W, X0, steps, radius):
     n = len(X0)
     iterates = [np.array(X0, dtype=float)]
     means = [iterates[0].copy()]
-    Z = np.zeros_like(iterates[0])
+    Z, total = np.zeros_like(iterates[0]), np.zeros_like(iterates[0])
     for t, step in enumerate(steps):
         g = np.array(grads(iterates[t]))
         Z_new, X_new = np.zeros_like(Z), np.zeros_like(Z)
@@ -34,5 +34,6 @@ def dual_averaging(grads, W, X0, steps, radius):
             X_new[i] = projection(-step * Z_new[i], radius)
         Z = Z_new
         iterates.append(X_new)
-        means.append(sum(iterates[1:]) / (t + 1))
+        total = total + X_new
+        means.append(total / (t + 1))
     return iterates, means
