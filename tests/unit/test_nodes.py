@@ -118,6 +118,20 @@ def test_a_coordinate_step_solves_the_dual_of_one_row(loss):
     assert nodes.asked == {"steps": 1}
 
 
+@pytest.mark.parametrize("loss", LOSSES)
+def test_later_coordinate_steps_solve_it_too(loss):
+    case, nodes, points = make(loss)
+    duals = np.random.default_rng(1).uniform(-0.2, 0.2, nodes.problem.n_rows)
+    places, strength = nodes.problem.offsets[:-1, None] + 1, np.full(nodes.n, 0.7)
+    for _ in range(3):
+        points += 0.5  # what other rows may have done
+        nodes.coordinate_steps(points, duals, places, strength)
+        for node in range(nodes.n):
+            X, y, w = rows_of(case, node)
+            slope = literal.derivative(loss, X[1] @ points[node], y[1], w[1])
+            assert duals[places[node, 0]] == pytest.approx(slope, rel=1e-9, abs=1e-12)
+
+
 def test_gossip_is_the_matrix_product():
     _, nodes, points = make("squared")
     weights = nodes.problem.topology.weights("metropolis")

@@ -76,7 +76,7 @@ class RoundMethod(RoundAlgorithm[S]):
         The kinds of rounds; by default all are of kind 0.
     proven : bool
         Whether a theorem proves the rate ``1 - rho``, where ``rho`` is positive; otherwise ``rho``
-        only sets the iteration limit.
+        only sets the iteration limit. ``__init__`` may set it, where it depends on the rule.
     theorem : str
         What is proven, in a sentence for reports; empty for the usual one.
     rules : tuple of str
@@ -91,8 +91,8 @@ class RoundMethod(RoundAlgorithm[S]):
     rho: float
     facts: Sequence[Fact] = ()
     source: Source = Rounds([0])
-    proven: ClassVar[bool] = False
-    theorem: ClassVar[str] = ""
+    proven: bool = False
+    theorem: str = ""
     rules: ClassVar[tuple[str, ...]] = ("tuned",)
     dual: ClassVar[str] = ""
     one_machine: ClassVar[bool] = False

@@ -81,7 +81,9 @@ def coordinate_steps(code, rows, labels, weights, norms, places, strength, point
             row = places[node, r]
             weight, k = weights[row], strength[node] * norms[row]
             score, old = dot(rows, row, point), duals[row]
-            slope = old / weight if weight > 0.0 else 0.0
+            slope = derivative(
+                code, score, labels[row]
+            )  # at the warm start: old may be far from it
             new, _ = slope_after(code, labels[row], k * weight, score + k * old, score, slope)
             duals[row] = weight * new
             axpy(rows, row, -strength[node] * (duals[row] - old), point)
