@@ -9,9 +9,9 @@ For compiled loops there are `njit`, rows (`dot`, `axpy`), the loss (`derivative
 steps of a sample (`dual_prox`, `slope_after`) and random numbers (`uniform`, `alias_draw`).
 """
 
+import importlib
 from typing import Any
 
-from adfs.algorithms import registered  # noqa: F401  (fills the registry)
 from adfs.algorithms.base import (
     Algorithm,
     Arrays,
@@ -107,6 +107,7 @@ def prepare(problem: Problem, algorithm: str, **setting: Any) -> Method:
     >>> bool(adfs.certify(problem, theta).duality_gap < 1e-8)
     True
     """
+    importlib.import_module("adfs.algorithms.registered")  # which imports plug-ins, and they this
     costs = agreed_costs(problem.network.peers, setting.pop("costs", "paper"))
     if "rule" in setting:
         setting["rule"] = rule_text(setting["rule"])

@@ -84,7 +84,7 @@ ARGUMENTS = {
         "needs a smooth loss and 'hinge' is not; choose algorithm ns-adfs, or one of the losses",
     ),
     "algorithm": (["--algorithm", "sgd"], "--algorithm sgd is not known"),
-    "rule": (["--parameters", "best"], "--parameters: invalid choice: 'best'"),
+    "rule": (["--parameters", "best"], "--parameters best is not a rule; choose one of paper"),
     "draw without m": (["--partition", "draw"], "--partition draw needs --m"),
     "m without draw": (["--m", "3"], "--m 3 is for --partition draw only"),
     "m > samples": (["--partition", "draw", "--m", "9"], "--m 9 must be a whole number from 1 to"),

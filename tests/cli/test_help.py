@@ -101,7 +101,7 @@ def test_options_stand_in_groups_below_a_usage_of_one_line(adfs):
     titles = [line for line in text.splitlines() if line.endswith(":") and line[0] != " "]
     assert titles == [
         "positional arguments:", "options:", "the problem:", "the network:", "the time model:",
-        "the run:", "files and output:", "settings:", "examples:",
+        "the run:", "files and output:", "settings:", "plug-ins:", "examples:",
     ]  # fmt: skip
 
 

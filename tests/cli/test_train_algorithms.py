@@ -35,7 +35,7 @@ def takes_logistic(name):
     return True
 
 
-NAMES = [name for name in package.algorithms() if takes_logistic(name)]
+NAMES = [name for name in package.algorithms.NAMES if takes_logistic(name)]
 
 
 @pytest.fixture(params=NAMES)

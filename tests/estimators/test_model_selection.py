@@ -80,7 +80,7 @@ def test_a_fitted_estimator_does_not_carry_the_data(kind):
     np.testing.assert_array_equal(pickle.loads(text).predict(X), model.predict(X))
 
 
-@pytest.mark.parametrize("algorithm", [*adfs.algorithms(), "auto"])
+@pytest.mark.parametrize("algorithm", [*adfs.algorithms.NAMES, "auto"])
 def test_every_algorithm_fits_several_classes(algorithm):
     X, y = rows("digits")
     few = y < 3

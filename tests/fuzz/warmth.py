@@ -64,6 +64,6 @@ def _run_algorithms(layout, loss):
     problem = adfs.Problem([(LAYOUTS[layout](X), y, w) for X, y, w in parts], loss)
     problem.objective(np.ones(2))
     problem.optimum()
-    for name, schedule in itertools.product(adfs.algorithms(), ("shared", "poisson")):
+    for name, schedule in itertools.product(adfs.algorithms.NAMES, ("shared", "poisson")):
         with contextlib.suppress(AdfsError):
             adfs.solve(problem, name, max_iter=20, schedule=schedule, progress=False)

@@ -19,7 +19,7 @@ PARTS = ["convergence", "model", "theory", "problem", "parameters", "schedule", 
 
 
 def test_the_list_of_algorithms_is_that_of_the_registry():
-    assert sorted([*SMOOTH, "ns-adfs"]) == sorted(adfs.algorithms())
+    assert sorted([*SMOOTH, "ns-adfs"]) == sorted(adfs.algorithms.NAMES)
 
 
 @pytest.mark.parametrize("algorithm", [*SMOOTH, "ns-adfs"])

@@ -101,7 +101,7 @@ def test_every_parameter_has_its_formula(how):
     assert chosen.binding[1:] in text
 
 
-@pytest.mark.parametrize("name", sorted(adfs.algorithms()))
+@pytest.mark.parametrize("name", sorted(adfs.algorithms.NAMES))
 def test_a_page_shows_every_number_that_the_text_has(name):
     problem = make_problem(4, loss="hinge" if name == "ns-adfs" else "logistic")
     chosen = get_algorithm(name)(problem, MethodSetting()).parameters

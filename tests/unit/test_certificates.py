@@ -261,7 +261,7 @@ def test_a_row_whose_squares_underflow_is_not_a_zero_row(convert, first):
     assert found.duality_gap >= float(missing)
 
 
-@pytest.mark.parametrize("algorithm", [name for name in adfs.algorithms() if name != "ns-adfs"])
+@pytest.mark.parametrize("algorithm", [name for name in adfs.algorithms.NAMES if name != "ns-adfs"])
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_no_algorithm_certifies_a_model_that_misses_a_faint_row(algorithm):
     problem = faint_problem(nodes=1 if algorithm == "point-saga" else 2)

@@ -168,7 +168,7 @@ def test_extreme_data_are_refused_with_the_way_out():
 
 @pytest.mark.filterwarnings("ignore::adfs.LongRunWarning")
 @pytest.mark.parametrize("name", EXTREMES)
-@pytest.mark.parametrize("algorithm", sorted(adfs.algorithms()))
+@pytest.mark.parametrize("algorithm", sorted(adfs.algorithms.NAMES))
 def test_every_algorithm_ends_on_extreme_data(algorithm, name, few_passes):
     problem = EXTREMES[name]("hinge" if algorithm == "ns-adfs" else "logistic")
     try:

@@ -139,7 +139,7 @@ def test_other_samples_are_refused(tmp_path):
         adfs.solve(other, checkpoints=Checkpoints(tmp_path, 500, resume=True))
 
 
-@pytest.mark.parametrize("name", [name for name in adfs.algorithms() if name != "ns-adfs"])
+@pytest.mark.parametrize("name", [*sorted({*adfs.algorithms.NAMES} - {"ns-adfs"}), "extra"])
 def test_every_algorithm_goes_on_from_what_was_kept(tmp_path, name):
     problem = make("logistic")
     options = {"algorithm": name, "tol": 1e-300, "evaluate_every": 3}

@@ -63,7 +63,7 @@ def test_an_unknown_axis_is_refused():
 def test_an_algorithm_has_the_same_style_in_every_figure_and_its_own():
     (alone,) = line_styles(["msda"])
     assert line_styles(["adfs", "point-saga", "msda:theory"])[2][1:] == alone[1:]
-    assert set(STYLES) >= set(adfs.algorithms())
+    assert set(STYLES) >= set(adfs.algorithms.NAMES)
     assert len({style[1:4] for style in STYLES.values()}) == len(STYLES)
     rules = line_styles(["dsba", "dsba:theory", "dsba:paper"])
     assert len({style.color for style in rules}) == 1

@@ -314,7 +314,7 @@ def run_watched(monkeypatch, seconds, folder, looks, name="adfs", loss="logistic
 
 
 def names_and_losses():
-    return [(name, "hinge" if name == "ns-adfs" else "logistic") for name in adfs.algorithms()]
+    return [(name, "hinge" if name == "ns-adfs" else "logistic") for name in adfs.algorithms.NAMES]
 
 
 @pytest.mark.parametrize(("name", "loss"), names_and_losses())

@@ -12,7 +12,7 @@ from adfs.errors import DataError
 from adfs.problem.certificate import certified_text, relative
 from support.problems import make_data
 
-SMOOTH = [name for name in adfs.algorithms() if name != "ns-adfs"]
+SMOOTH = [name for name in adfs.algorithms.NAMES if name != "ns-adfs"]
 PAIRS = [(name, "logistic") for name in SMOOTH] + [
     (name, loss)
     for name in ("adfs", "newton", "lbfgs", "tron")

@@ -60,7 +60,7 @@ WINDOW = 60  # events of a timeline
 
 
 PLUGIN = (
-    "--plugin FILE.py: input  import this Python file first: algorithms and losses that it "
+    "--plugin FILE: input  import this Python file first: algorithms and losses that it "
     "registers can be named like the others"
 )
 

@@ -138,7 +138,8 @@ class BlockStepper:
         else:
             self.iteration, *counts = stored.shared["counts"].tolist()
             self.counts = Counts(*counts)
-        self.algorithm.restore(self.state, stored.shared)
+        of_state = self.algorithm.arrays(self.state).shared
+        self.algorithm.restore(self.state, {name: stored.shared[name] for name in of_state})
 
 
 class QueueStepper:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from adfs.algorithms import registered  # noqa: F401  (fills the registry)
-from adfs.algorithms.base import REGISTRY, MethodSetting, require_engine
+from adfs.algorithms.base import REGISTRY, MethodSetting, require_engine, usual_names
 from adfs.errors import ParameterError
 from adfs.graphs.topology import Topology
 from adfs.losses import get_loss
@@ -35,7 +35,7 @@ Job = tuple[Contender, int]  # a run: with its seed
 def choose_contenders(
     names: Sequence[str] | None, loss: str, n_features: int = 2, n_ranks: int = 1
 ) -> list[Contender]:
-    """Read ``name`` or ``name:rule``; without names, every algorithm that takes the loss.
+    """Read ``name`` or ``name:rule``; without names, every usual algorithm that takes the loss.
 
     With several ranks, those for one machine are refused, or left out where none are named.
 
@@ -49,7 +49,7 @@ def choose_contenders(
     """
     problem = (loss, n_features, n_ranks)
     if names is None:
-        reference_first = sorted(REGISTRY, key=lambda name: (name != REFERENCE, name))
+        reference_first = sorted(usual_names(), key=lambda name: (name != REFERENCE, name))
         return [each for each in map(Contender, reference_first) if not _refusal(each, *problem)]
     if isinstance(names, str):
         raise ParameterError(f"algorithms={names!r} must be a list; pass [{names!r}].")
@@ -90,7 +90,7 @@ def left_out(
     "Algorithm 'newton' sums a d x d matrix and d=5000 is more than 2000; take lbfgs or \
 tron, which sum vectors."
     """
-    others = sorted(set(REGISTRY) - {contender.algorithm for contender in contenders})
+    others = sorted(set(usual_names()) - {contender.algorithm for contender in contenders})
     reasons = {name: _refusal(Contender(name), loss, n_features, n_ranks) for name in others}
     return {name: reason for name, reason in reasons.items() if reason is not None}
 
