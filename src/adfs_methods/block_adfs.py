@@ -5,7 +5,7 @@ communicate, else every node takes a proximal step on one sample, drawn with ``p
 sqrt(1 + L_ij / sigma_i) / S_i``. In the letters of Algorithm 1, with ``y = (x + rho v) / (1 +
 rho)`` and ``w = (1 - rho) v + rho y`` on all rows,
 
-    edges:    D = -(rho / (sigma_A p_comm)) Lap Sigma^-1 y,    v' = w + D,    x' = y + (rho / p_comm) D
+    edges:    D = -(rho / (sigma_A p_comm)) Lap Sigma^-1 y,  v' = w + D,  x' = y + (rho / p_comm) D
     samples:  the local update of Algorithm 1 at every node, with these p_ij.
 
 It is generalized APCG with blocks of coordinates: virtual edges of different nodes share no row,
@@ -26,7 +26,17 @@ import numpy as np
 
 import adfs
 from adfs.plugins import (
-    CoinRounds, Fact, Nodes, PerNode, PerSample, RoundMethod, Shared, Uses, axpy, dot, dual_prox,
+    CoinRounds,
+    Fact,
+    Nodes,
+    PerNode,
+    PerSample,
+    RoundMethod,
+    Shared,
+    Uses,
+    axpy,
+    dot,
+    dual_prox,
     njit,
 )  # fmt: skip
 
@@ -73,7 +83,7 @@ class BlockParameters(NamedTuple):
 
 @dataclass
 class BlockState:
-    """x + v and x - v of the centres, and of the coefficients of the samples."""
+    """``x + v`` and ``x - v`` of the centres, and of the coefficients of the samples."""
 
     sums: PerNode
     differences: PerNode  # as they were before round `since`
@@ -162,7 +172,8 @@ class BlockAdfs(RoundMethod[BlockState]):
 
     def all_duals(self, state: BlockState) -> PerSample:
         """The coefficients of ``y``."""
-        return 0.5 * (state.duals + np.exp(self.log_r * (state.t + 1 - state.last)) * state.gaps)
+        fade = np.exp(self.log_r * (state.t + 1 - state.last))
+        return np.asarray(0.5 * (state.duals + fade * state.gaps))
 
     def duals(self, state: BlockState, node: int) -> PerSample:
         """Those of a node."""
@@ -178,7 +189,7 @@ def edge_smoothness(nodes: Nodes) -> float:
     return float(EDGE_MU2 * np.linalg.eigvalsh(scaled)[-1] * (1.0 + 1e-12))
 
 
-@njit(cache=True, _nrt=False, nogil=True)
+@njit(cache=True, _nrt=False, nogil=True)  # type: ignore[no-untyped-call]
 def local_updates(  # type: ignore[no-untyped-def]
     code, rows, labels, weights, norms, places, pushes, ratios, flatness, sigma, log_r, t, since,
     sums, differences, duals, gaps, last, warm,
