@@ -215,6 +215,16 @@ class Nodes:
         )
         return values, out
 
+    def values_along(self, points: Matrix, directions: Matrix, sizes: Vector) -> Matrix:
+        """``f_i(points[i] + s directions[i])`` for several step sizes ``s``: one pass."""
+        self.asked["gradients"] += 1
+        out = np.empty((self.n, len(sizes)))
+        oracles.values_along(
+            *self.problem.samples, self.problem.offsets, self.problem.own_sigma, points, directions,
+            sizes, out,
+        )  # fmt: skip
+        return out
+
     def slopes(self, points: Matrix) -> Vector:
         """``w l'(x . points[i])`` of every row here: one pass."""
         self.asked["gradients"] += 1

@@ -118,7 +118,8 @@ class RoundMethod(RoundAlgorithm[S]):
         if cls.one_machine:
             setting = setting._replace(delays=on_one_machine(setting.delays))
         seen = problem.on_one_node() if cls.one_machine else problem
-        algorithm = cls(Nodes(seen, setting), **options)
+        with one_blas_thread():
+            algorithm = cls(Nodes(seen, setting), **options)
         algorithm._whole = problem
         return algorithm.method(setting)
 
