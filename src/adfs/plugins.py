@@ -6,7 +6,7 @@ is a factory that returns a `Method`: an object with the methods of `Algorithm`,
 a clock, and a rate. `prepare` makes the method of a registered name, to step through it by hand.
 
 For compiled loops there are `njit`, rows (`dot`, `axpy`), the loss (`derivative`) and random
-numbers (`uniform`, `alias_draw`).
+numbers (`uniform`, `alias_draw`). `positive` and `whole` check options.
 """
 
 import importlib
@@ -33,6 +33,7 @@ from adfs.algorithms.round_method import (
     Shared,
     rule_text,
 )
+from adfs.checks import positive, whole
 from adfs.costs import agreed_costs
 from adfs.graphs.weights import MixingWeights
 from adfs.kernels.compiled import njit
@@ -72,12 +73,14 @@ __all__ = [
     "derivative",
     "dot",
     "njit",
+    "positive",
     "prepare",
     "register",
     "require_non_smooth",
     "require_smooth",
     "rule_of",
     "uniform",
+    "whole",
 ]
 
 
