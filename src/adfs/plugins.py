@@ -7,6 +7,7 @@ a clock, and a rate. `prepare` makes the method of a registered name, to step th
 
 For compiled loops there are `njit`, rows (`dot`, `axpy`), the loss (`derivative`), the proximal
 steps of a sample (`dual_prox`, `slope_after`) and random numbers (`uniform`, `alias_draw`).
+`positive` and `whole` check options.
 """
 
 import importlib
@@ -33,6 +34,7 @@ from adfs.algorithms.round_method import (
     Shared,
     rule_text,
 )
+from adfs.checks import positive, whole
 from adfs.costs import agreed_costs
 from adfs.graphs.weights import MixingWeights
 from adfs.kernels.compiled import njit
@@ -74,6 +76,7 @@ __all__ = [
     "dot",
     "dual_prox",
     "njit",
+    "positive",
     "prepare",
     "register",
     "require_non_smooth",
@@ -81,6 +84,7 @@ __all__ = [
     "rule_of",
     "slope_after",
     "uniform",
+    "whole",
 ]
 
 

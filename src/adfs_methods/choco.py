@@ -32,7 +32,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import adfs
-from adfs.plugins import Fact, MixingWeights, Nodes, PerNode, RoundMethod
+from adfs.plugins import Fact, MixingWeights, Nodes, PerNode, RoundMethod, positive, whole
 from adfs_methods import steps
 
 
@@ -79,15 +79,16 @@ class Choco(RoundMethod[ChocoState]):
     ) -> None:
         super().__init__(nodes)
         d, self.mix, self.coins = nodes.d, nodes.mixer(weights), nodes.uniforms("choco")
-        self.k = min(d, math.ceil(share * d)) if k is None else k
+        chosen = min(d, math.ceil(positive("share", share) * d)) if k is None else k
+        self.k = whole("k", chosen, least=1, most=d)
         kept = 1.0 / d if self.rule == "sign" else self.k / d
 
         def fall(gamma: steps.Array) -> steps.Array:
             return consensus_slack(gamma, kept, self.mix.weights)
 
-        self.gamma, self.slack = steps.step_of(fall, 1.0, gamma)
+        self.gamma, self.slack = steps.step_of(fall, 1.0, gamma, "gamma")
         self.gradients = steps.Gradients(nodes, batch)
-        self.step_size = 1.0 / self.gradients.smoothness if step is None else step
+        self.step_size = steps.given(step, 1.0 / self.gradients.smoothness)
         size = {"top": 12 * self.k, "random": 8 * self.k, "sign": math.ceil(d / 8) + 8}[self.rule]
         self.uses = self.gradients.uses._replace(gossips=1, message_bytes=size)
         self.facts = [

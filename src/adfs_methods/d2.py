@@ -57,7 +57,7 @@ class D2(RoundMethod[D2State]):
         self.uses = self.gradients.uses._replace(gossips=1)
         if self.rule == "sampled":
             first, what = 1.0 / self.gradients.smoothness, steps.DECREASING
-            self.step_size, self.rho = first if step is None else step, 0.0
+            self.step_size, self.rho = steps.given(step, first), 0.0
         else:
             share, what = 1.0 - gaps, "by default the one of the largest proven rate"
             self.step_size, self.rho = steps.step_of_modes(nodes, gaps, gaps, share, step)

@@ -48,7 +48,7 @@ class Dgd(RoundMethod[DgdState]):
         self.gradients = steps.Gradients(nodes, batch if self.rule == "sampled" else None)
         smoothness = self.gradients.smoothness + steps.convexity(nodes)
         first = (1.0 + self.mix.weights.least) / smoothness
-        self.step_size = first if step is None else step
+        self.step_size = steps.given(step, first)
         self.uses = self.gradients.uses._replace(gossips=1)
         what = "(1 + lambda_min(W)) / (L + mu) by default"
         what = what if self.rule == "constant" else steps.DECREASING

@@ -22,6 +22,7 @@ import numpy as np
 
 import adfs
 from adfs.plugins import Fact, Nodes, PerNode, RoundMethod, Uses
+from adfs_methods import steps
 
 
 @dataclass
@@ -53,7 +54,7 @@ class DualAveraging(RoundMethod[AveragingState]):
         self.bound = float(np.max(norms + nodes.smoothness * self.radius))
         first = self.radius * math.sqrt(self.mix.weights.gap / 2.0)
         first /= max(4.0 * self.bound, np.finfo(float).tiny)  # all models are the optimum if G = 0
-        self.step_size = first if step is None else step
+        self.step_size = steps.given(step, first)
         self.uses = Uses(gradients=1, gossips=1)
         self.facts = [
             Fact("R", self.radius, "min(sqrt(F(0) / S), |grad F(0)| / S), S = sum_i sigma_i"),

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import adfs
-from adfs.plugins import Fact, Nodes, PerNode, RoundMethod, Uses
+from adfs.plugins import Fact, Nodes, PerNode, RoundMethod, Uses, whole
 from adfs_methods import steps
 
 
@@ -33,12 +33,12 @@ class LocalSgd(RoundMethod[LocalState]):
         self, nodes: Nodes, local: int = 10, step: float | None = None, batch: int = 1
     ) -> None:
         super().__init__(nodes)
-        self.local, self.gradients = local, steps.Gradients(nodes, batch)
-        self.step_size = 1.0 / self.gradients.smoothness if step is None else step
-        self.uses = Uses(samples=local * batch, sums=1)
+        self.local, self.gradients = whole("local", local, least=1), steps.Gradients(nodes, batch)
+        self.step_size = steps.given(step, 1.0 / self.gradients.smoothness)
+        self.uses = Uses(samples=self.local * self.gradients.uses.samples, sums=1)
         self.facts = [
             *steps.problem_facts(nodes),
-            Fact("local", local, "steps between two means"),
+            Fact("local", self.local, "steps between two means"),
             Fact("step", self.step_size, steps.DECREASING),
         ]
 

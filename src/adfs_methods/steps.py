@@ -23,7 +23,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from adfs.plugins import Fact, MixingWeights, Nodes, Uses
+from adfs.plugins import Fact, MixingWeights, Nodes, Uses, positive, whole
 
 Array = NDArray[np.float64]
 
@@ -71,10 +71,11 @@ def step_of_modes(
 
 
 def step_of(
-    fall: Callable[[Array], Array], largest: float, step: float | None = None
+    fall: Callable[[Array], Array], largest: float, step: float | None = None, name: str = "step"
 ) -> tuple[float, float]:
     """The step up to ``largest`` of the largest ``fall``, or the one given, and its ``fall``."""
     if step is not None:
+        step = positive(name, step)
         return step, max(0.0, float(fall(np.array([step]))[0]))
     low, high = 1e-12 * largest, largest
     for _ in range(4):  # ever finer
@@ -141,10 +142,10 @@ class Gradients:
     """Gradients of all samples of each node, or estimates from ``batch`` of them."""
 
     def __init__(self, nodes: Nodes, batch: int | None = None) -> None:
-        self._nodes, self._batch = nodes, batch
-        self.uses = Uses(gradients=1)
+        self._nodes, self._batch, self.uses = nodes, batch, Uses(gradients=1)
         if batch is not None:
-            self._sampler, self.uses = nodes.sampler(), Uses(samples=batch)
+            self._batch = whole("batch", batch, least=1)
+            self._sampler, self.uses = nodes.sampler(), Uses(samples=self._batch)
 
     def __call__(self, points: Array, t: int) -> Array:
         """One for each node; ``t`` counts the draws."""
@@ -165,6 +166,11 @@ class Gradients:
         found, share = self._nodes.problem.conditioning, 1.0 / self._batch
         rows = 2.0 * share * found.total_smoothness + (1.0 - share) * found.batch_smoothness()
         return float(np.max(self._nodes.problem.sigma + rows))
+
+
+def given(step: float | None, default: float) -> float:
+    """The option ``step``, or its default."""
+    return default if step is None else positive("step", step)
 
 
 def decreasing(first: float, nodes: Nodes, t: int) -> float:

@@ -5,6 +5,7 @@ import pytest
 import scipy.linalg
 
 import adfs
+from adfs.errors import ParameterError
 from adfs_methods.choco import consensus_slack
 from oracles import choco as literal
 from support.problems import make_case, stored_as
@@ -92,10 +93,10 @@ def energy_of(W, gamma, lost, r):
 @pytest.mark.parametrize("rule", ["top", "sign"])
 def test_without_gradients_an_energy_falls_by_the_rate(graph, rule):
     problem = make_case(graph, "logistic", seed=4, n_features=6).problem
-    method = adfs.prepare(problem, "choco", rule=f"{rule},k=2,step=0.0")
+    method = adfs.prepare(problem, "choco", rule=f"{rule},k=2")
     algorithm, n, W = method.algorithm, problem.n_nodes, weights_of(problem)
     lost = np.sqrt(1.0 - (1.0 / 3.0 if rule == "top" else 1.0 / 6.0))
-    r = 1.0 - 0.99 * algorithm.slack
+    r, algorithm.step_size = 1.0 - 0.99 * algorithm.slack, 0.0
     energy, state = energy_of(W, algorithm.gamma, lost, r), algorithm.init()
     state.theta = np.random.default_rng(0).standard_normal((n, 6))
     state.known, state.mixed = np.zeros((n, 6)), np.zeros((n, 6))
@@ -149,3 +150,14 @@ def test_bytes_are_those_sent():
     for rule, size in sizes.items():
         method = adfs.prepare(problem, "choco", rule=rule)
         assert method.algorithm.counts(method.source.draw(0, 1)).bytes == 2 * 5 * size
+
+
+def test_options_are_checked():
+    problem = make_case("ring:5", "logistic", seed=2, n_features=4).problem
+    for name, given in [
+        ("choco", "k=5"), ("choco", "k=0"), ("choco", "gamma=-1"), ("choco", "share=0"),
+        ("local-sgd", "local=0"), ("local-sgd", "batch=0"), ("dgd", "step=0"), ("d2", "step=-1"),
+        ("d2", "sampled,batch=0.5"), ("dual-averaging", "step=-1"), ("diging", "paper,step=0"),
+    ]:  # fmt: skip
+        with pytest.raises(ParameterError, match=given.split(",")[-1].split("=")[0]):
+            adfs.prepare(problem, name, rule=given)
