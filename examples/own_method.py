@@ -3,7 +3,8 @@ A method of your own
 ====================
 
 A method in rounds is a class: what a round does, and what it asks for. Registered under a name, it
-runs in ``adfs.solve``, stops on a duality gap, and takes part in comparisons. Here: gradient descent.
+runs in ``adfs.solve``, stops on a duality gap, and takes part in comparisons. This is gradient
+descent.
 """
 
 from dataclasses import dataclass
@@ -37,7 +38,8 @@ class GradientDescent(RoundMethod):
         return State(theta)
 
     def round(self, state, t, kind):
-        state.theta = state.theta - self.nodes.sum(self.nodes.gradients(state.theta)) / self.smoothness
+        gradient = self.nodes.sum(self.nodes.gradients(state.theta))
+        state.theta = state.theta - gradient / self.smoothness
 
 
 # %%

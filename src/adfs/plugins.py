@@ -5,8 +5,9 @@
 is a factory that returns a `Method`: an object with the methods of `Algorithm`, a source of events,
 a clock, and a rate. `prepare` makes the method of a registered name, to step through it by hand.
 
-For compiled loops there are `njit`, rows (`dot`, `axpy`), the loss (`derivative`) and random
-numbers (`uniform`, `alias_draw`).
+For compiled loops there are `njit`, rows (`dot`, `axpy`), the loss (`derivative`), the proximal
+steps of a sample (`dual_prox`, `slope_after`) and random numbers (`uniform`, `alias_draw`).
+`positive` and `whole` check options.
 """
 
 import importlib
@@ -24,7 +25,7 @@ from adfs.algorithms.base import (
     require_smooth,
     rule_of,
 )
-from adfs.algorithms.nodes import ChebyshevMixer, Mixer, Nodes, Sampler, Uses
+from adfs.algorithms.nodes import ChebyshevMixer, Mixer, Nodes, Sampler, Uniforms, Uses
 from adfs.algorithms.round_method import (
     AdaptiveRoundMethod,
     PerNode,
@@ -33,10 +34,12 @@ from adfs.algorithms.round_method import (
     Shared,
     rule_text,
 )
+from adfs.checks import positive, whole
 from adfs.costs import agreed_costs
 from adfs.graphs.weights import MixingWeights
 from adfs.kernels.compiled import njit
 from adfs.kernels.loss_functions import derivative
+from adfs.kernels.prox import dual_prox, slope_after
 from adfs.kernels.rows import axpy, dot
 from adfs.kernels.sampling import alias_draw, uniform
 from adfs.problem.finite_sum import Problem
@@ -65,18 +68,23 @@ __all__ = [
     "Rounds",
     "Sampler",
     "Shared",
+    "Uniforms",
     "Uses",
     "alias_draw",
     "axpy",
     "derivative",
     "dot",
+    "dual_prox",
     "njit",
+    "positive",
     "prepare",
     "register",
     "require_non_smooth",
     "require_smooth",
     "rule_of",
+    "slope_after",
     "uniform",
+    "whole",
 ]
 
 

@@ -4,8 +4,9 @@ With the mixing matrix ``W``, ``V = (I + W) / 2``, and gradients ``g_t`` of the 
 
     x_1 = W x_0 - a g_0,    x_{t+2} = V (2 x_{t+1} - x_t) - a (g_{t+1} - g_t).
 
-Shi, Ling, Wu, Yin: EXTRA, an exact first-order algorithm (2015). It converges for ``a < (1 +
-lambda_min(W)) / L``.
+Shi, Ling, Wu, Yin: EXTRA, an exact first-order algorithm (2015). Their step is less than ``(1 +
+lambda_min(W)) / L``. Here the step and its proven rate are those of `adfs_methods.steps`: in a mode
+of ``V`` with the eigenvalue ``1 - s`` it is ``p = 2 s + a (L + mu) / 2`` and ``q = s``.
 """
 
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ import numpy as np
 
 import adfs
 from adfs.plugins import Fact, Nodes, PerNode, RoundMethod, Uses
+from adfs_methods import steps
 
 
 @dataclass
@@ -29,17 +31,20 @@ class ExtraState:
 class Extra(RoundMethod[ExtraState]):
     """EXTRA."""
 
+    proven = True
+
     def __init__(
         self, nodes: Nodes, step: float | None = None, weights: str = "metropolis"
     ) -> None:
         super().__init__(nodes)
-        mixing = nodes.problem.topology.weights(weights).lazy()
-        self.mix = nodes.mixer(mixing)
-        smoothness = float(nodes.smoothness.max())
-        self.step_size = 1.0 / smoothness if step is None else step
+        lazy = nodes.problem.topology.weights(weights).lazy()
+        self.mix, gaps = nodes.mixer(lazy), 1.0 - steps.eigenvalues(lazy)
+        self.step_size, self.rho = steps.step_of_modes(nodes, gaps, gaps, step=step)
         self.uses = Uses(gradients=1, gossips=1)
-        self.rho = min(0.5, float(nodes.problem.sigma.min()) / smoothness / 4.0)
-        self.facts = [Fact("step", self.step_size, "1 / L, L = max_i (sigma_i + lambda_max(B_i))")]
+        self.facts = [
+            *steps.problem_facts(nodes),
+            Fact("step", self.step_size, "by default the one of the largest proven rate"),
+        ]
 
     def start(self, theta: PerNode) -> ExtraState:
         """All nodes at one model."""

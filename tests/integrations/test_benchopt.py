@@ -1,5 +1,7 @@
 """The solver file for benchopt, run by benchopt's own runner beside scikit-learn's lbfgs."""
 
+import importlib.util
+import itertools
 import os
 import shutil
 import subprocess
@@ -15,7 +17,8 @@ pytest.importorskip("benchopt", reason="benchopt is not installed: pip install '
 
 SOLVER = Path(__file__).parents[2] / "integrations" / "benchopt" / "solvers" / "adfs.py"
 
-# The interface of benchopt's benchmark_logreg_l2: the same names, scaling and result.
+# The interface of benchopt's benchmark_logreg_l2 as of September 2025: the same names, parameters,
+# scaling and results.
 OBJECTIVE = """\
 import numpy as np
 from benchopt import BaseObjective
@@ -23,20 +26,23 @@ from benchopt import BaseObjective
 
 class Objective(BaseObjective):
     name = "L2 Logistic Regression"
-    parameters = {"lmbd": [0.1], "fit_intercept": [False, True]}
+    parameters = {"lmbd": [1.0, 0.01]}
 
-    def set_data(self, X, y):
-        self.X, self.y = X, y
+    def set_data(self, X, y, X_test=None, y_test=None):
+        self.train, self.test = (X, y), (X_test, y_test)
 
     def get_one_result(self):
-        return {"beta": np.zeros(self.X.shape[1])}
+        return {"beta": np.zeros(self.train[0].shape[1])}
 
     def evaluate_result(self, beta):
-        margins = self.y * (self.X @ beta)
-        return {"value": np.logaddexp(0.0, -margins).sum() + 0.5 * self.lmbd * beta @ beta}
+        def value(X, y):
+            return np.logaddexp(0.0, -y * (X @ beta)).sum() + 0.5 * self.lmbd * beta @ beta
+
+        test = None if self.test[0] is None else value(*self.test)
+        return {"value": value(*self.train), "Test loss": test}
 
     def get_objective(self):
-        return {"X": self.X, "y": self.y, "lmbd": self.lmbd, "fit_intercept": self.fit_intercept}
+        return {"X": self.train[0], "y": self.train[1], "lmbd": self.lmbd}
 """
 
 DATASET = """\
@@ -47,13 +53,15 @@ from benchopt import BaseDataset
 
 class Dataset(BaseDataset):
     name = "Simulated"
-    parameters = {"sparse": [False, True]}
+    parameters = {"n_samples, n_features": [(80, 6)], "sparse": [False, True]}
 
     def get_data(self):
         random = np.random.RandomState(0)
-        X = random.randn(80, 6) * (random.rand(80, 6) < 0.7)
-        y = np.sign(X @ random.randn(6) + 0.5 * random.randn(80))
-        return {"X": sp.csr_matrix(X) if self.sparse else X, "y": y}
+        size = (self.n_samples, self.n_features)
+        X = random.randn(*size) * (random.rand(*size) < 0.7)
+        y = np.sign(X @ random.randn(self.n_features) + 0.5 * random.randn(self.n_samples))
+        test = {} if self.sparse else {"X_test": X[:20], "y_test": y[:20]}
+        return {"X": sp.csr_matrix(X) if self.sparse else X, "y": y, **test}
 """
 
 LBFGS = """\
@@ -68,10 +76,7 @@ class Solver(BaseSolver):
     name = "sklearn"
     sampling_strategy = "iteration"
 
-    def skip(self, X, y, lmbd, fit_intercept):
-        return fit_intercept, "one of the two is enough here"
-
-    def set_objective(self, X, y, lmbd, fit_intercept):
+    def set_objective(self, X, y, lmbd):
         self.X, self.y = X, y
         self.model = LogisticRegression(C=1 / lmbd, fit_intercept=False, tol=1e-12)
 
@@ -87,10 +92,8 @@ class Solver(BaseSolver):
 
 
 @pytest.fixture(scope="module")
-def curves(tmp_path_factory):
-    """What benchopt has measured, as a table; and what it printed."""
-    import pandas as pd
-
+def benchmark(tmp_path_factory):
+    """A folder laid out as the benchmark, with our solver in it."""
     folder = tmp_path_factory.mktemp("benchmark_logreg_l2")
     for name, text in {
         "objective.py": OBJECTIVE,
@@ -100,49 +103,81 @@ def curves(tmp_path_factory):
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(text)
     shutil.copy(SOLVER, folder / "solvers")
+    return folder
+
+
+def measured(folder, output, *words):
+    """What benchopt measures, as a table; and what it prints."""
+    import pandas as pd
+
     command = [
         sys.executable, "-m", "benchopt", "run", folder, "--no-plot", "--no-display",
-        "--max-runs", "30", "--output", "found",
+        "--max-runs", "30", "--output", output, *words,
     ]  # fmt: skip
     done = subprocess.run(
         list(map(str, command)), capture_output=True, text=True, timeout=HANG, cwd=folder,
         stdin=subprocess.DEVNULL, env=os.environ | {"BENCHOPT_RAISE_INSTALL_ERROR": "1"},
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
-    (path,) = folder.glob("outputs/found*.parquet")
+    (path,) = folder.glob(f"outputs/{output}*.parquet")
     return pd.read_parquet(path), done.stdout
 
 
-def of(curves, sparse, solver):
+@pytest.fixture(scope="module")
+def curves(benchmark):
+    return measured(benchmark, "found")
+
+
+def of(curves, sparse, lmbd, solver):
     """The curve of one solver on one layout."""
     table = curves[0]
     rows = table[
-        table.dataset_name.str.contains(f"sparse={sparse}") & (table.solver_name == solver)
+        table.dataset_name.str.contains(f"sparse={sparse}")
+        & table.objective_name.str.contains(f"lmbd={lmbd}")
+        & (table.solver_name == solver)
     ]
-    assert rows.p_obj_fit_intercept.eq(False).all()
     return rows.sort_values("stop_val")
 
 
-SOLVERS = [f"adfs[graph=grid,n_nodes={n},tau=5.0]" for n in (1, 4)]
+SOLVERS = [f"adfs[algorithm=adfs,graph=grid,n_nodes={n},tau=5.0]" for n in (1, 4)]
+CASES = pytest.mark.parametrize(
+    ("sparse", "lmbd", "solver"), list(itertools.product([False, True], [1.0, 0.01], SOLVERS))
+)
 
 
-@pytest.mark.parametrize("sparse", [False, True])
-@pytest.mark.parametrize("solver", SOLVERS)
-def test_the_objective_falls_to_that_of_lbfgs(curves, sparse, solver):
-    ours = of(curves, sparse, solver).objective_value.to_numpy()
-    theirs = of(curves, sparse, "sklearn").objective_value.min()
+@CASES
+def test_the_objective_falls_to_that_of_lbfgs(curves, sparse, lmbd, solver):
+    ours = of(curves, sparse, lmbd, solver).objective_value.to_numpy()
+    theirs = of(curves, sparse, lmbd, "sklearn").objective_value.min()
     assert ours[0] == pytest.approx(80 * np.log(2.0))  # the first point is the model 0
     assert ours[-1] == pytest.approx(theirs, abs=1e-8)
     assert len(ours) > 5
 
 
-@pytest.mark.parametrize("sparse", [False, True])
-@pytest.mark.parametrize("solver", SOLVERS)
-def test_the_curve_is_that_of_one_run_on_the_same_problem(curves, sparse, solver):
-    ours = of(curves, sparse, solver)
+@CASES
+def test_the_curve_is_that_of_one_run_on_the_same_problem(curves, sparse, lmbd, solver):
+    ours = of(curves, sparse, lmbd, solver)
     assert (np.diff(ours.time) >= 0).all()
     assert (np.diff(ours.stop_val) > 0).all()
 
 
-def test_a_free_intercept_is_skipped_with_a_reason(curves):
-    assert "adfs regularises the intercept" in " ".join(curves[1].split())
+def test_any_algorithm_can_be_named(benchmark):
+    table = measured(benchmark, "newton", "-s", "adfs[algorithm=newton,n_nodes=4]")[0]
+    found = table.groupby("objective_name").objective_value.min()
+    assert len(found) == 2
+    assert table.solver_name.unique().tolist() == [
+        "adfs[algorithm=newton,graph=grid,n_nodes=4,tau=5.0]"
+    ]
+
+
+def test_a_free_intercept_is_skipped_with_a_reason():
+    spec = importlib.util.spec_from_file_location("solver", SOLVER)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    solver = module.Solver.get_instance(n_nodes=4)
+    X = np.ones((8, 2))
+    assert solver.skip(X, None, 1.0) == (False, None)
+    skipped, reason = solver.skip(X, None, 1.0, fit_intercept=True)
+    assert skipped
+    assert "adfs regularises the intercept" in reason
+    assert "fewer rows (3) than nodes (4)" in solver.skip(X[:3], None, 1.0)[1]

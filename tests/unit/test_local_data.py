@@ -20,7 +20,9 @@ from adfs.data.shards import join_shards
 from support.peers import local_shards, owners, require_same_bits, succeed
 
 N_NODES = 5
-DEALS = [("even", None), ("contiguous", None), ("sorted", None), ("draw", 11)]
+DEALS = [
+    ("even", None), ("contiguous", None), ("sorted", None), ("draw", 11), ("dirichlet:0.2", None),
+]  # fmt: skip
 PACK = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
 
 
@@ -101,7 +103,9 @@ def test_a_npz_file_is_dealt_as_the_local_engine_deals_it(layout, kind, tmp_path
         np.savez_compressed(path, y=y, **parts)
     else:
         np.savez(path, y=y, X=X.toarray(order="F" if layout == "columns" else "C").astype(kind))
-    for (how, m), size, n_features in zip(DEALS, (1, 2, 3, 4), (None, 14, 9, None), strict=True):
+    for (how, m), size, n_features in zip(
+        DEALS, (1, 2, 3, 4, 3), (None, 14, 9, None, 9), strict=True
+    ):
         compare(size, path, how, m, n_features)
 
 

@@ -11,7 +11,9 @@ RANDOM = np.random.default_rng(7)
 DENSE = RANDOM.standard_normal((53, 6))
 SPARSE = csr_matrix(DENSE * (RANDOM.random(DENSE.shape) < 0.3))
 Y = RANDOM.choice([-1.0, 1.0], 53)
-WAYS = [("even", None), ("contiguous", None), ("sorted", None), ("draw", 20)]
+WAYS = [
+    ("even", None), ("contiguous", None), ("sorted", None), ("draw", 20), ("dirichlet:2", None),
+]  # fmt: skip
 
 
 def dense(X):
@@ -153,6 +155,13 @@ def test_long_indices_are_shortened():
         ({"n_nodes": 2.5}, r"n_nodes=2.5 must be a whole number >= 1"),
         ({"n_nodes": 54}, r"n_nodes=54 must not exceed 53.*lower it"),
         ({"how": "odd"}, r"how='odd' is unknown; choose one of even, contiguous, draw, sorted"),
+        (
+            {"how": "dirichlet:"},
+            r"how='dirichlet:' must have a number from 0.001 to 1e6",
+        ),
+        ({"how": "dirichlet:0"}, r"how='dirichlet:0' must have a number from 0.001 to 1e6"),
+        ({"how": "dirichlet:nan"}, r"must have a number from 0.001 to 1e6.*as in dirichlet:0.1"),
+        ({"how": "dirichlet:1", "m": 5}, r"m=5 is for how='draw' only, not 'dirichlet:1'"),
         ({"how": "draw"}, r"how='draw' needs m=, the number of rows per node"),
         ({"how": "draw", "m": 54}, r"m=54 must be a whole number from 1 to 53"),
         ({"how": "draw", "m": 0}, r"m=0 must be a whole number from 1 to 53"),
@@ -195,6 +204,36 @@ def test_words_may_be_labels_and_follow_their_rows():
             if how == "even":
                 assert (np.where(left.y > 0, "spam", "ham") == right.y).all()
             assert set(right.y) <= {"spam", "ham"}
+
+
+@pytest.mark.parametrize("concentration", [1e-3, 0.1, 1.0, 1e6])
+@pytest.mark.parametrize("n_nodes", [1, 2, 9, 53])
+def test_shares_give_each_row_to_one_node_and_a_row_to_each_node(concentration, n_nodes):
+    rows = partition_rows(53, n_nodes, f"dirichlet:{concentration:g}", y=Y)
+    np.testing.assert_array_equal(np.sort(np.concatenate(rows)), np.arange(53))
+    assert all(len(part) > 0 and (np.diff(part) > 0).all() for part in rows)
+
+
+def test_a_small_concentration_makes_nodes_unlike():
+    y = np.repeat(["a", "b"], 5_000)
+
+    def spread(concentration, seed=1):
+        rows = partition_rows(10_000, 10, f"dirichlet:{concentration:g}", seed, y=y)
+        return np.std([np.mean(y[part] == "a") for part in rows]), np.ptp([*map(len, rows)])
+
+    assert spread(1e6)[0] < 0.005
+    assert spread(1e6)[1] < 20
+    assert spread(0.1)[0] > 0.3
+    assert spread(0.1)[1] > 500
+    # The share of a class at a node has Dirichlet's standard deviation: 0.0909 for 1 and 10 nodes.
+    shares = [
+        np.isin(partition_rows(10_000, 10, "dirichlet:1", seed, y=y)[0], np.arange(5_000)).sum()
+        for seed in range(200)
+    ]
+    assert np.std(np.array(shares) / 5_000) == pytest.approx(0.0905, rel=0.2)
+    first, again, other = (partition_rows(10_000, 4, "dirichlet:1", s, y=y)[0] for s in (1, 1, 2))
+    np.testing.assert_array_equal(first, again)
+    assert len(first) != len(other) or (first != other).any()
 
 
 def test_sorted_rows_need_labels():

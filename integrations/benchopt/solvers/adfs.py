@@ -26,6 +26,7 @@ class Solver(BaseSolver):
     stopping_criterion = SufficientProgressCriterion(patience=10, strategy="callback")
 
     parameters = {  # noqa: RUF012  (benchopt reads it from the class)
+        "algorithm": ["adfs"],  # any name of adfs.algorithms() that takes the logistic loss
         "n_nodes": [1, 4],
         "graph": ["grid"],
         "tau": [5.0],
@@ -55,6 +56,10 @@ class Solver(BaseSolver):
             topology=adfs.Topology.parse(self.graph, n_nodes=self.n_nodes),
         )
 
+        # Evaluations every second pass, since each costs about one pass.
+        work = adfs.prepare(self.problem, self.algorithm, tau=self.tau).work
+        self.between = max(1, round(2 * self.problem.n_samples / work))
+
     def warm_up(self):
         """Load the compiled kernels: one point after the start."""
         self.run_once()
@@ -68,12 +73,12 @@ class Solver(BaseSolver):
                 raise Enough
 
         try:
-            # Evaluations every second pass: each costs about one pass.
             adfs.solve(
                 self.problem,
+                self.algorithm,
                 tol=1e-15,
                 tau=self.tau,
-                evaluate_every=2 * self.problem.n_samples,
+                evaluate_every=self.between,
                 callback=record,
                 progress=False,
             )

@@ -146,6 +146,19 @@ class Sampler:
         return out
 
 
+class Uniforms:
+    """Numbers in [0, 1) of each node, by its number, the round and the seed alone."""
+
+    def __init__(self, nodes: "Nodes", stream: str) -> None:
+        self._keys = stream_keys(nodes.setting.seed, f"{stream}/numbers", nodes.numbers)
+
+    def draw(self, round: int, count: int = 1) -> Matrix:
+        """Numbers drawn in a round, shape (nodes here, count)."""
+        out = np.empty((len(self._keys), count))
+        oracles.draw_numbers(out, round * count, self._keys)
+        return out
+
+
 class Nodes:
     """The nodes of this process, for methods in rounds; see the head of this file.
 
@@ -202,6 +215,16 @@ class Nodes:
         )
         return values, out
 
+    def values_along(self, points: Matrix, directions: Matrix, sizes: Vector) -> Matrix:
+        """``f_i(points[i] + s directions[i])`` for several step sizes ``s``: one pass."""
+        self.asked["gradients"] += 1
+        out = np.empty((self.n, len(sizes)))
+        oracles.values_along(
+            *self.problem.samples, self.problem.offsets, self.problem.own_sigma, points, directions,
+            sizes, out,
+        )  # fmt: skip
+        return out
+
     def slopes(self, points: Matrix) -> Vector:
         """``w l'(x . points[i])`` of every row here: one pass."""
         self.asked["gradients"] += 1
@@ -246,6 +269,10 @@ class Nodes:
     def sampler(self, p: Vector | None = None, stream: str = "samples") -> Sampler:
         """Draws from each node's rows; by default half uniformly and half by their smoothness."""
         return Sampler(self, self.mixed_law() if p is None else p, stream)
+
+    def uniforms(self, stream: str) -> Uniforms:
+        """Uniform numbers for each node, the same on ranks; not those of any other stream."""
+        return Uniforms(self, stream)
 
     def mixed_law(self) -> Vector:
         """``p_j = (1 / m_i + L_j / sum L) / 2``; uniform where all ``L_j`` are zero."""

@@ -75,8 +75,8 @@ class RoundMethod(RoundAlgorithm[S]):
     source : Source
         The kinds of rounds; by default all are of kind 0.
     proven : bool
-        Whether a theorem proves the rate ``1 - rho``; otherwise ``rho`` only sets the iteration
-        limit. ``__init__`` may set it, where it depends on the rule.
+        Whether a theorem proves the rate ``1 - rho``, where ``rho`` is positive; otherwise ``rho``
+        only sets the iteration limit. ``__init__`` may set it, where it depends on the rule.
     theorem : str
         What is proven, in a sentence for reports; empty for the usual one.
     rules : tuple of str
@@ -118,7 +118,8 @@ class RoundMethod(RoundAlgorithm[S]):
         if cls.one_machine:
             setting = setting._replace(delays=on_one_machine(setting.delays))
         seen = problem.on_one_node() if cls.one_machine else problem
-        algorithm = cls(Nodes(seen, setting), **options)
+        with one_blas_thread():
+            algorithm = cls(Nodes(seen, setting), **options)
         algorithm._whole = problem
         return algorithm.method(setting)
 
@@ -136,7 +137,7 @@ class RoundMethod(RoundAlgorithm[S]):
         block = int(np.clip(BLOCK_NUMBERS / numbers, 1, BLOCK_ROUNDS))
         return method_in_rounds(
             self, setting, times, self.source, block=block, shortest=1, work=work,
-            proven=self.proven, theorem=self.theorem,
+            proven=self.proven and self.rho > 0.0, theorem=self.theorem,
             typical=share_of_theory(self.seen, self.rho) if self.seen != 1.0 else None,
         )  # fmt: skip
 

@@ -175,15 +175,20 @@ Run several algorithms on one problem and one network, and print how long each t
 iterations, passes, messages, bytes or seconds.
 
 options:
-{options.DATA}{options.PROBLEM}{options.DELAYS}{options.COSTS}
+{options.DATA.replace("DATA", "[DATA]", 1)}
+fixed problems in the place of DATA
+  --suite NAME: suite  compare on three problems each: paper (Higgs and Covtype), sparse (a9a,
+    mushrooms, Reuters) or unequal (rows sorted by label, or in Dirichlet's shares), under both
+    --costs, until --tol (default 1e-6), with 3 seeds, by default all methods there are
+{options.PROBLEM}{options.DELAYS}{options.COSTS}
 the runs
   --algorithms A,B,C: names  names from `adfs info`, with a rule for the parameters as in
     dsba:theory if they are not to be tuned (default: all that accept the problem; the table lists
     the others)
-  --seeds K: int32 = 1  number of seeds, from --seed on; the table shows medians
+  --seeds K: int32  number of seeds, from --seed on; the table shows medians (default 1)
 {options.SEED}
-  --tol TOL: number = 1e-08  stop a run at this suboptimality, mean over nodes of F(theta_i) - F*,
-    over |F*|; with --engine mpi, at this relative duality gap
+  --tol TOL: number  stop a run at this suboptimality, mean over nodes of F(theta_i) - F*, over
+    |F*|; with --engine mpi, at this relative duality gap (default 1e-08)
   --clock-limit X: number  most idealized time of a run (default: 5 times what adfs needs, if it
     takes part; no limit with --engine mpi)
   --time-limit S: number  most seconds of a run in its loop (default: no limit)

@@ -8,6 +8,7 @@ import argparse
 import contextlib
 import sys
 import warnings
+from pathlib import Path
 from typing import Any
 
 from adfs.agreement import attempt
@@ -34,9 +35,32 @@ FAILED = 1
 Record = dict[str, Any]
 # Options of comparisons in one process, with the only value that --engine mpi takes.
 IN_ONE_PROCESS = {"out": None, "report": None, "seeds": 1, "jobs": 1, "axis": "idealized_time"}
+DEFAULTS = {"tol": 1e-8, "seeds": 1}
+# What a suite leaves to the command line.
+WITH_A_SUITE = {
+    "suite",
+    "algorithms",
+    "seeds",
+    "seed",
+    "tol",
+    "jobs",
+    "out",
+    "json",
+    "quiet",
+    "plugin",
+    "config",
+    "save_config",
+}
 
 
 def run(args: argparse.Namespace) -> int:
+    if args.suite is not None:
+        return _compare_suite(args)
+    if args.data is None:
+        raise ParameterError("DATA is missing; name a file or a data set, or give --suite.")
+    for name, value in DEFAULTS.items():
+        if getattr(args, name) is None:
+            setattr(args, name, value)
     if args.engine == "mpi":
         return run_on_engine(args, _compare_on_ranks)
     _check(args)
@@ -207,6 +231,43 @@ def _record_on_ranks(
         **output.values(args, *options),
         "command": shell_command(args),
     }
+
+
+def _compare_suite(args: argparse.Namespace) -> int:
+    from adfs.study.suite import SuiteResult, run_suite
+
+    for option in args.command.options:
+        value = getattr(args, option.dest)
+        if option.dest not in WITH_A_SUITE and value not in (None, False, option.kind.default):
+            raise ParameterError(
+                f"{option.flag or option.metavar} is fixed by --suite {args.suite}; leave it out."
+            )
+    if args.out is not None:
+        check_place(args.out)
+
+    def show(result: SuiteResult) -> None:
+        if not (args.json or args.quiet):
+            print(f"{result}", flush=True)
+
+    with Interrupts(SIGNALS) as interrupts:
+        results = run_suite(
+            args.suite, args.algorithms, args.tol or 1e-6, args.seeds or 3, args.seed, args.jobs,
+            args.out, progress=not args.quiet, interrupts=interrupts, after=show,
+        )  # fmt: skip
+    record = {"suite": args.suite, "problems": [result.to_dict() for result in results]}
+    failures = []
+    if args.out is not None:
+        page = "\n".join(result.to_markdown() for result in results)
+        failures = files.write_each(
+            (str(Path(args.out, f"{args.suite}.md")), lambda path: files.write(path, page.encode()))
+        )
+    output.show(args, record, "" if args.out is None else f"results: {args.out}\n")
+    for failure in failures:
+        output.complain(failure, FAILED)
+    if interrupts.received is not None:
+        message = f"interrupted with {len(results)} problems finished"
+        return output.complain(message, 128 + interrupts.received)
+    return FAILED if failures else 0
 
 
 HEADERS = (

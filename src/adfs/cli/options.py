@@ -37,6 +37,7 @@ LOSSES = LossNames((
     "logistic", "squared", "squared_hinge", "smoothed_hinge", "huber", "hinge", "absolute",
 ))  # fmt: skip
 PARTITIONS = ("even", "contiguous", "draw", "sorted")
+SUITE_NAMES = ("paper", "sparse", "unequal")
 CLOCKS = ("nonblocking", "rendezvous")
 COST_NAMES = ("paper", "measured")
 RULES = ("paper", "balanced", "exact", "projector", "tuned", "theory")
@@ -117,15 +118,25 @@ def _grid(text: str) -> str:
     return text
 
 
+def _partition(text: str) -> str:
+    """A way to divide rows, checked."""
+    if text not in PARTITIONS:
+        from adfs.data.partition import check_how  # needs NumPy
+
+        check_how(text)
+    return text
+
+
 INPUT = Kind(read=_path, role="reads a file")
 OUTPUT = Kind(read=_path, role="writes a file")
 FOLDER = Kind(read=_path, role="writes a folder")
 SHARDS = Kind(read=_path, role="writes one file per node")
 CHOICES = {
-    "loss": LOSSES, "partition": PARTITIONS, "cut": PARTITIONS[:2], "clock": CLOCKS,
+    "loss": LOSSES, "cut": PARTITIONS[:2], "clock": CLOCKS,
     "law": LAWS, "scope": SCOPES, "axis": AXES, "weighting": ("balanced",),
     "shell": SHELLS, "engine": ("local", "mpi"), "mapping": ("contiguous", "graph"),
     "schedule": ("auto", "shared", "poisson", "stratified"), "costs": COST_NAMES,
+    "suite": SUITE_NAMES,
 }  # fmt: skip
 SUGGESTIONS = {
     "graph": GRAPHS, "rule": RULES, "dataset": DATASETS, "algorithm": ("auto", "best", *ALGORITHMS),
@@ -145,6 +156,7 @@ KINDS = {  # by the words for them in the texts below
     "output": OUTPUT,
     "folder": FOLDER,
     "shards": SHARDS,
+    "partition": Kind(read=_partition, suggestions=(*PARTITIONS, "dirichlet:0.1")),
     **{name: Kind(choices=names) for name, names in CHOICES.items()},
     **{name: Kind(suggestions=names) for name, names in SUGGESTIONS.items()},
 }
@@ -245,8 +257,9 @@ the network
   --graph G: graph = grid  grid (as square as possible), ring, path, star, complete, torus,
     hypercube, random_regular:k=4, erdos_renyi:p=0.5, single; a size as in grid:3x4 must agree with
     --nodes
-  --partition HOW: partition  even (shuffled), contiguous, sorted (by label, not iid) or draw (m
-    rows per node, overlap allowed) (default even)
+  --partition HOW: partition  even (shuffled), contiguous, sorted (by label, not iid), dirichlet:A
+    (random shares of each class; the smaller A, the less alike the nodes) or draw (m rows per node,
+    overlap allowed) (default even)
   --m M: positive  rows per node, for --partition draw"""
 
 CLOCK = """

@@ -25,7 +25,7 @@ from adfs.data.libsvm import LibsvmReader
 from adfs.data.matrices import Matrix, Numbers, Samples
 from adfs.data.npz import NpzReader
 from adfs.data.npz import save_npz as save_npz
-from adfs.data.partition import Shard, Shards, partition, partition_rows
+from adfs.data.partition import Shard, Shards, needs_labels, partition, partition_rows
 from adfs.data.reader import (
     Facts,
     Piece,
@@ -285,7 +285,7 @@ def _load_some(
     n_samples, labels, facts = reader.count(), reader.labels, None
     survey_columns(peers, [reader], selection, peers.rank, peers.size)
     how = division[1]
-    if how == "draw" or (how == "sorted" and labels is None):
+    if how == "draw" or (needs_labels(how) and labels is None):
         facts, labels = _check_all(peers, source, reader, n_samples)
     try:
         parts = attempt(peers, lambda: partition_rows(n_samples, *division, labels, nodes))

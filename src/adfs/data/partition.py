@@ -7,6 +7,7 @@ without a copy.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple, overload
 
@@ -20,6 +21,8 @@ from adfs.errors import DataError, ParameterError
 from adfs.randomness import generator
 
 HOW = ("even", "contiguous", "draw", "sorted")
+DIRICHLET = "dirichlet:"  # with a concentration behind it
+MOST_CLASSES = 1_000  # that ``dirichlet`` divides
 
 
 class Shard(NamedTuple):
@@ -81,10 +84,10 @@ def partition(
         Labels or targets.
     n_nodes : int
         Number of shards.
-    how : {"even", "contiguous", "draw", "sorted"}
+    how : {"even", "contiguous", "draw", "sorted", "dirichlet:A"}
         Which rows each node gets; see `partition_rows`.
     seed : int
-        Seed of ``even`` and ``draw``.
+        Seed of ``even``, ``draw`` and ``dirichlet``.
     m : int, optional
         Rows per node, for ``draw`` only.
     weights : array of shape (n_samples,), optional
@@ -124,17 +127,20 @@ def partition_rows(
     y: ArrayLike | None = None,
     nodes: Sequence[int] | None = None,
 ) -> list[NDArray[np.int64]]:
-    """The row numbers of each node, from sizes and a seed alone (``sorted`` needs ``y`` too).
+    """The row numbers of each node, from sizes and a seed, and for some ways ``y``.
 
     - ``even``: a random permutation cut in ``n_nodes``; sizes differ by at most one.
     - ``contiguous``: the rows in their order, cut the same way.
     - ``draw``: ``m`` distinct rows per node, drawn by each node from all rows, so that nodes may
       overlap; the paper's Appendix on the experimental setting. Node ``i`` has its own stream.
     - ``sorted``: the rows in stable order of their labels, cut the same way (not iid).
+    - ``dirichlet:A``: the rows of each class are divided in shares from Dirichlet's law with
+      concentration ``A`` (Hsu, Qi, Brown 2019): the smaller, the less alike are the nodes, in
+      labels and in size. A node that would have no row gets one of the largest node.
 
-    Within a node, ``even`` and ``draw`` list rows in ascending order: a stream of the samples can
-    then be filtered into shards as it passes. Where only some ``nodes`` are asked for, ``draw`` and
-    ``contiguous`` take no memory for the others.
+    Within a node, ``even``, ``draw`` and ``dirichlet`` list rows in ascending order: a stream of
+    the samples can then be filtered into shards as it passes. Where only some ``nodes`` are asked
+    for, ``draw`` and ``contiguous`` take no memory for the others.
 
     Examples
     --------
@@ -166,18 +172,68 @@ def _in_order_of_nodes(
     cuts = places * share + np.minimum(places, more)
     if how == "contiguous":
         return None, cuts
+    if needs_labels(how) and y is None:
+        raise ParameterError(f"how={how!r} needs the labels, but y is None; pass y.")
+    if how.startswith(DIRICHLET):
+        return _by_shares(np.asarray(y), n_nodes, how, seed)
     if how == "even":
         order = generator(seed, "partition/even").permutation(n_samples)
         first = np.repeat(places[:-1] * n_samples, np.diff(cuts))
         return np.sort(order + first) - first, cuts
-    if y is None:
-        raise ParameterError("how='sorted' needs the labels, but y is None; pass y.")
     return np.argsort(np.asarray(y), kind="stable"), cuts
+
+
+def needs_labels(how: str) -> bool:
+    """Whether rows are divided by their labels."""
+    return how == "sorted" or how.startswith(DIRICHLET)
+
+
+def check_how(how: str) -> None:
+    """Refuse what is no way to divide rows."""
+    if not how.startswith(DIRICHLET):
+        checks.choice("how", how, (*HOW, f"{DIRICHLET}0.1"))
+        return
+    try:
+        concentration = float(how.removeprefix(DIRICHLET))
+    except ValueError:
+        concentration = math.nan
+    if not 1e-3 <= concentration <= 1e6:
+        raise ParameterError(
+            f"how={how!r} must have a number from 0.001 to 1e6 behind the colon, as in "
+            f"{DIRICHLET}0.1; the smaller it is, the less alike are the nodes."
+        )
+
+
+def _by_shares(
+    y: NDArray[Any], n_nodes: int, how: str, seed: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Rows in the order of nodes that have random shares of each class."""
+    classes, codes = np.unique(y, return_inverse=True)
+    if len(classes) > MOST_CLASSES:
+        raise ParameterError(
+            f"how={how!r} divides classes, but there are {len(classes):,} different labels; take "
+            "how='sorted'."
+        )
+    concentration = np.full(n_nodes, float(how.removeprefix(DIRICHLET)))
+    node_of = np.empty(len(y), np.int64)
+    for code in range(len(classes)):
+        random = generator(seed, f"partition/dirichlet/{code}")
+        rows = random.permutation(np.flatnonzero(codes == code))
+        shares = np.cumsum(random.dirichlet(concentration))
+        ends = np.rint(shares[:-1] * len(rows)).astype(np.int64)
+        node_of[rows] = np.repeat(np.arange(n_nodes), np.diff([0, *ends, len(rows)]))
+    sizes = np.bincount(node_of, minlength=n_nodes)
+    for node in np.flatnonzero(sizes == 0):
+        largest = int(np.argmax(sizes))
+        node_of[np.flatnonzero(node_of == largest)[-1]] = node
+        sizes[largest] -= 1
+        sizes[node] = 1
+    return np.argsort(node_of, kind="stable"), np.cumsum([0, *sizes])
 
 
 def _checked(n_samples: int, n_nodes: int, how: str, m: int | None) -> tuple[int, int | None]:
     """``n_nodes`` and ``m`` as whole numbers that allow a partition."""
-    checks.choice("how", how, HOW)
+    check_how(how)
     if n_samples < 1:
         raise DataError("a partition needs at least one sample, but there are 0; pass some rows.")
     n_nodes = checks.whole("n_nodes", n_nodes, least=1, hint="try n_nodes=4")

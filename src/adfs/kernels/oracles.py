@@ -4,7 +4,7 @@ import numpy as np
 
 from adfs.kernels.certificate import objective_gradient
 from adfs.kernels.compiled import njit
-from adfs.kernels.loss_functions import derivative
+from adfs.kernels.loss_functions import derivative, value
 from adfs.kernels.prox import slope_after
 from adfs.kernels.rows import axpy, dot
 from adfs.kernels.sampling import alias_draw, uniform
@@ -22,6 +22,25 @@ def gradients(code, rows, labels, weights, offsets, sigma, points, values, out):
             code, rows, labels, weights, offsets[node], offsets[node + 1], point, out[node]
         )
         values[node] = total + 0.5 * sigma[node] * square
+
+
+@njit(cache=True, _nrt=False, nogil=True)
+def values_along(code, rows, labels, weights, offsets, sigma, points, directions, sizes, out):
+    """``out[i, k] = f_i(points[i] + sizes[k] directions[i])``."""
+    for node in range(offsets.size - 1):
+        point, direction = points[node], directions[node]
+        a, b, c = 0.0, 0.0, 0.0
+        for j in range(point.size):
+            a += point[j] * point[j]
+            b += point[j] * direction[j]
+            c += direction[j] * direction[j]
+        for k in range(sizes.size):
+            out[node, k] = 0.5 * sigma[node] * (a + sizes[k] * (2.0 * b + sizes[k] * c))
+        for row in range(offsets[node], offsets[node + 1]):
+            score, change = dot(rows, row, point), dot(rows, row, direction)
+            for k in range(sizes.size):
+                loss = value(code, score + sizes[k] * change, labels[row])
+                out[node, k] += weights[row] * loss
 
 
 @njit(cache=True, _nrt=False, nogil=True)

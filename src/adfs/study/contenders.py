@@ -50,7 +50,7 @@ def choose_contenders(
     problem = (loss, n_features, n_ranks)
     if names is None:
         reference_first = sorted(usual_names(), key=lambda name: (name != REFERENCE, name))
-        return [each for each in map(Contender, reference_first) if not _refusal(each, *problem)]
+        return [each for each in map(Contender, reference_first) if not refusal(each, *problem)]
     if isinstance(names, str):
         raise ParameterError(f"algorithms={names!r} must be a list; pass [{names!r}].")
     found: list[Contender] = []
@@ -68,7 +68,7 @@ def choose_contenders(
                 f"{contender.label!r} is named twice in algorithms; name it once, or give "
                 "different rules as in 'adfs:exact'."
             )
-        if (reason := _refusal(contender, *problem)) is not None:
+        if (reason := refusal(contender, *problem)) is not None:
             raise ParameterError(f"{contender.label}: {reason}")
         found.append(contender)
     if not found:
@@ -91,11 +91,11 @@ def left_out(
 tron, which sum vectors."
     """
     others = sorted(set(usual_names()) - {contender.algorithm for contender in contenders})
-    reasons = {name: _refusal(Contender(name), loss, n_features, n_ranks) for name in others}
+    reasons = {name: refusal(Contender(name), loss, n_features, n_ranks) for name in others}
     return {name: reason for name, reason in reasons.items() if reason is not None}
 
 
-def _refusal(contender: Contender, loss: str, n_features: int, n_ranks: int) -> str | None:
+def refusal(contender: Contender, loss: str, n_features: int, n_ranks: int = 1) -> str | None:
     """Why it does not take such a problem, or None: tried on one too small to cost anything."""
     try:
         require_engine(contender.algorithm, n_ranks)
