@@ -37,7 +37,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import adfs
-from adfs.plugins import Fact, Nodes, PerNode, PerSample, RoundMethod, Rounds, Uses
+from adfs.plugins import Fact, Nodes, PerNode, PerSample, RoundMethod, Rounds, Uses, positive
 
 LONGEST = 65_536  # steps in a round
 SHARE = 0.9  # r / sqrt q
@@ -74,7 +74,7 @@ class AccSdca(RoundMethod[AccSdcaState]):
         if self.proven and self.pull > 0.0:
             steps = enough_steps(float(weight.sum()), ridge, self.strong)
         else:
-            steps = max(1, round(passes * n))
+            steps = max(1, round(positive("passes", passes) * n))
         rounds = -(-steps // min(n, LONGEST))
         self.batch = -(-steps // rounds)
         rate = min(1.0 / float(weight.sum()), 0.99)

@@ -35,7 +35,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 import adfs
-from adfs.plugins import Fact, Nodes, PerNode, PerSample, RoundMethod, Uses
+from adfs.plugins import Fact, Nodes, PerNode, PerSample, RoundMethod, Uses, positive
 
 
 @dataclass
@@ -60,7 +60,7 @@ class Cola(RoundMethod[ColaState]):
         mixing = problem.topology.weights(weights)
         self.mix, beta = nodes.mixer(mixing), mixing.slem if self.gossips else 0.0
         self.scale = problem.n_nodes / problem.total_sigma
-        self.local_steps = max(1, round(passes * int(problem.sizes.max())))
+        self.local_steps = max(1, round(positive("passes", passes) * int(problem.sizes.max())))
         each = [1.0 + self.scale * problem.conditioning.smoothness(node)
                 for node in nodes.numbers.tolist()]  # fmt: skip
         slowest = float(problem.network.facts(np.array([law.sum() for law in each])).max())

@@ -49,6 +49,7 @@ from adfs.plugins import (
     derivative,
     dot,
     njit,
+    whole,
 )
 
 Vector = NDArray[np.float64]
@@ -77,7 +78,7 @@ class Saga(RoundMethod[SagaState]):
     def __init__(self, nodes: Nodes, batch: int | None = None) -> None:
         super().__init__(nodes)
         n, smoothness = nodes.problem.n_samples, nodes.problem.conditioning.smoothness(0)
-        self.batch = min(n, LONGEST) if batch is None else batch
+        self.batch = min(n, LONGEST) if batch is None else whole("batch", batch, least=1)
         self.ridge = nodes.problem.total_sigma / n
         self.proven = self.rule == "saga"
         if self.proven:

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import adfs
-from adfs.plugins import Fact, Nodes, PerNode, PerSample, RoundMethod, Uses
+from adfs.plugins import Fact, Nodes, PerNode, PerSample, RoundMethod, Uses, whole
 
 LONGEST = 65_536  # steps in a round
 
@@ -46,7 +46,9 @@ class Sdca(RoundMethod[SdcaState]):
         super().__init__(nodes)
         problem = nodes.problem
         weight = np.where(problem.live, 1.0 + problem.conditioning.smoothness(0) / problem.sigma, 0)
-        self.batch = min(problem.n_samples, LONGEST) if batch is None else batch
+        self.batch = (
+            min(problem.n_samples, LONGEST) if batch is None else whole("batch", batch, least=1)
+        )
         self.sampler = nodes.sampler(weight / weight.sum(), "sdca")
         self.uses = Uses(steps=self.batch)
         rate = min(1.0 / float(weight.sum()), 0.99)
