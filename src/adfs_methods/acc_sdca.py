@@ -14,19 +14,20 @@ largest as rows are drawn with ``p_j`` in proportion to ``1 + L_j / (S + K)``. `
 
 Rule ``tuned`` takes as many passes a stage as ``passes`` says; nothing is proven. Rule ``theory``:
 
-Theorem (Lin, Mairal, Harchaoui: Catalyst, 2015, theorem 3.1). If stage t ends with an expected
-error of at most ``e_t = (2/9) E (1 - r)^t`` in its own objective, ``E >= F(x_0) - F*``, ``r < sqrt
-q``, then ``E[F(x_t)] - F* <= 8 E (1 - r)^(t+1) / (sqrt q - r)^2``.
+Theorem (Lin, Mairal, Harchaoui: Catalyst, 2015, theorem 3.1; recalled, not proven here). If stage
+t ends with an expected error of at most ``e_t = (2/9) E (1 - r)^t`` in its own objective, ``E >=
+F(x_0) - F*``, ``r < sqrt q``, then ``E[F(x_t)] - F* <= 8 E (1 - r)^(t+1) / (sqrt q - r)^2``.
 
 How many steps bring that about, from the coefficients at hand: let ``G`` be the dual error of a
-stage's objective. When y moves by d, sqrt G grows by at most ``K |d| / sqrt(2 (S + K))``, as the
-dual's derivative in y is ``K (y - u)`` and its maximum's ``K (y - prox)``, and prox is monotone.
-The theorem bounds ``E|d|^2`` by ``36 (2/S) 8 E (1 - r)^(t-1) / (sqrt q - r)^2``. With ``rho_in = 1
-/ sum_j (1 + L_j / (S + K))``, T steps leave the gap with ``(1 - rho_in)^T G / rho_in``. So
+stage's objective, and ``E`` at least the first one. When y moves by d, sqrt G grows by at most ``K
+|d| / sqrt(2 (S + K))``, as the dual's derivative in y is ``K (y - u)`` and its maximum's ``K (y -
+prox)``, and prox is monotone. By the theorem and strong convexity, ``E|d|^2`` is at most ``36 (2/S)
+8 E (1 - r)^(t-2) / (sqrt q - r)^2``. With ``rho_in = 1 / sum_j (1 + L_j / (S + K))``, T steps leave
+a gap of at most ``(1 - rho_in)^T G / rho_in``. So, for ``r = 0.9 sqrt q``, it is enough that
 
-    T = log((2 / rho_in) (1 + 1296 K^2 / (S (S + K) (sqrt q - r)^2)) / (1 - r)) / rho_in
+    T >= log((4.5 + 2592 K^2 / (S (S + K) (sqrt q - r)^2)) / (rho_in (1 - r)^2)) / rho_in,
 
-steps are enough for ``r = 0.9 sqrt q``: some thirty passes. Without K it is SDCA and its theorem.
+some fifty passes. Without K it is SDCA and its theorem.
 
 Kinds of rounds: 0 is a pass of steps, at most 65,536; 1 is one that ends a stage.
 """
@@ -114,6 +115,6 @@ class AccSdca(RoundMethod[AccSdcaState]):
 def enough_steps(inverse_rate: float, ridge: float, strong: float) -> int:
     """T of the theorem; ``inverse_rate`` is ``1 / rho_in``."""
     root = math.sqrt(ridge / strong)
-    moved = 1296.0 * (strong - ridge) ** 2 / (ridge * strong * (root - SHARE * root) ** 2)
-    return math.ceil(inverse_rate * math.log(2.0 * inverse_rate * (1.0 + moved) /
-                                             (1.0 - SHARE * root)))  # fmt: skip
+    moved = 2592.0 * (strong - ridge) ** 2 / (ridge * strong * (root - SHARE * root) ** 2)
+    inside = (4.5 + moved) * inverse_rate / (1.0 - SHARE * root) ** 2
+    return math.ceil(inverse_rate * math.log(inside))

@@ -26,7 +26,7 @@ points. P_i is not negative and ``lambda_max(B_i)``-smooth, so sqrt P_i(x(c)) <=
 sqrt(lambda_max(B_i) / 2) |U_i - x(c)|; and sum_i P_i(x(c)) is a duality gap, at least D* - D(c).
 Mixing lowers the second term by beta^2. The best ``e`` makes the two rates equal.
 
-(The theorem published for CoLA has a smaller rate, with (1 - beta)^2 / 36.)
+(The theorem published for CoLA, as we recall it, has a smaller rate, with (1 - beta)^2 / 36.)
 """
 
 from dataclasses import dataclass
