@@ -8,15 +8,18 @@ import numpy as np
 import scipy.sparse as sp
 
 import adfs
+from adfs.algorithms.base import BY_NAME, ONE_MACHINE
 from adfs.engine.stopping import Stopping
 from support.pairs import pairwise
 from support.ranks import GRAPHS, Case, all_cases, make_shards_of, shard_of
 
 CASES = all_cases(GRAPHS)
 METHODS = ("msda", "ssda", "esdacd", "dsba", "katyusha", "l-katyusha", "newton", "lbfgs", "tron")
+adfs.algorithms()  # fills the registry
+ADDED = tuple(sorted(BY_NAME - ONE_MACHINE))
 ROUNDS = [
     Case(loss, layout, "shared", n_nodes, algorithm=name)
-    for name in METHODS
+    for name in (*METHODS, *ADDED)
     for loss in ("logistic", "squared")
     for layout in ("dense", "csr")
     for n_nodes in (1, 4, 9)
