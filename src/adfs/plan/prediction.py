@@ -17,8 +17,7 @@ from adfs.problem.finite_sum import Problem
 
 MOST_EVENTS = 300_000  # of a schedule that is timed
 MOST_DRAWS = 2_000_000  # of random delays, one per sample step
-# Choosing their parameters takes up to a tenth of a second.
-SLOW_TO_SET_UP = ("adfs", "ns-adfs", "katyusha", "l-katyusha")
+ALL_REDUCE = ("newton", "lbfgs", "tron")  # predicted by formulas, in no time
 TUNED_GAIN = 1.1  # of ADFS's tuned parameters over exact ones, as usual (docs/tuning.md)
 CHANCE = 2.5  # the formulas of `Sizes` are good to about a factor 2
 DUAL = ("msda", "ssda", "esdacd")  # charged one pass for the minimiser of a node's own objective
@@ -149,25 +148,27 @@ def predict_all(
 def predict_likely(
     problem: Problem, setting: MethodSetting, tol: float
 ) -> tuple[list[Prediction], dict[str, str]]:
-    """The same without methods that are not expected to win and take long to set up.
+    """The same without methods that are not expected to win, which saves their set-up.
 
-    Left out are the methods of `SLOW_TO_SET_UP` whose time by the formulas of `Sizes` is more than
-    `CHANCE` times the shortest prediction. The formulas know no random delays and no slow nodes,
-    with which a method only takes longer. Where delays are constant, ADFS is predicted with the
-    parameters ``exact``, and `TUNED_GAIN`: choosing ``tuned`` takes ten times as long.
+    Left out is what by the formulas of `Sizes` takes more than `CHANCE` times the shortest
+    prediction. The formulas know no random delays and no slow nodes, with which a method only takes
+    longer. Where delays are constant, ADFS is predicted with the parameters ``exact``, and
+    `TUNED_GAIN`: choosing ``tuned`` takes ten times as long.
     """
-    quick = [name for name in usual_names() if name not in SLOW_TO_SET_UP]
-    found, refused = _predict_each(quick, problem, setting, tol, None)
-    goal = CHANCE * min((each.idealized_time for each in found), default=math.inf)
     rough = Sizes.of(problem, setting.tau, setting.costs).runs(tol)
-    for name in SLOW_TO_SET_UP:
-        if name not in rough or rough[name].time <= goal:
-            quicker, gain = setting, 1.0
-            if (name, setting.rule) == ("adfs", "tuned") and setting.delays.is_constant:
-                quicker, gain = setting._replace(rule="exact"), TUNED_GAIN
-            others, also_refused = _predict_each([name], problem, quicker, tol, None)
-            found += [each.with_iterations(each.iterations / gain, each.basis) for each in others]
-            refused |= also_refused
+    others = sorted(set(rough) - set(ALL_REDUCE), key=lambda name: rough[name].time)
+    first = [name for name in usual_names() if name not in others]
+    found, refused = _predict_each(first, problem, setting, tol, None)
+    for name in others:
+        goal = CHANCE * min((each.idealized_time for each in found), default=math.inf)
+        if rough[name].time > goal:
+            break
+        quicker, gain = setting, 1.0
+        if (name, setting.rule) == ("adfs", "tuned") and setting.delays.is_constant:
+            quicker, gain = setting._replace(rule="exact"), TUNED_GAIN
+        more, also_refused = _predict_each([name], problem, quicker, tol, None)
+        found += [each.with_iterations(each.iterations / gain, each.basis) for each in more]
+        refused |= also_refused
     return sorted(found, key=lambda each: each.idealized_time), refused
 
 
