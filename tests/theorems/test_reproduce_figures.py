@@ -2,6 +2,7 @@
 
 import pytest
 
+from adfs.algorithms.base import BY_NAME
 from adfs.study.paper import CATALOGUE
 from adfs.study.paper.stragglers import CONSTANT
 from adfs.study.paper.study_context import StudyContext
@@ -14,17 +15,19 @@ FIGURES = [name for name in CATALOGUE if name.startswith("figure")]
 @pytest.mark.parametrize("name", soak_except(("figure-3a", "figure-4a"), FIGURES))
 def test_every_contender_of_a_figure_runs_and_is_judged(name):
     report = CATALOGUE[name].load()(StudyContext(name, quick=True, jobs=2, quiet=True))
-    (table,) = report.tables
+    table, added = report.tables
     labels = [row[0] for row in table.rows]
     assert {"adfs", "newton", "lbfgs", "msda"} <= set(labels)
     assert ({"esdacd", "dsba", "point-saga"} if "3" in name else {"katyusha"}) <= set(labels)
-    for row in table.rows:
+    assert {row[0] for row in added.rows} == {"adfs", *BY_NAME}
+    for row in (*table.rows, *added.rows):
         assert "diverged" not in row
         known = [cell for cell in row[1:5] if isinstance(cell, float)]
         assert known == sorted(known)
         assert all(cell == "> 5x" for cell in row[1:5] if isinstance(cell, str))
     assert {claim.holds for claim in report.claims} <= {"yes", "no", "partly"}
     assert not {"nan", "inf"} & set(str(report).split())
+    assert any("Of the added methods" in remark for remark in report.remarks)
     assert any("newton over an all-reduce" in remark for remark in report.remarks)
 
 

@@ -58,9 +58,8 @@ def run(args: argparse.Namespace) -> int:
         return _compare_suite(args)
     if args.data is None:
         raise ParameterError("DATA is missing; name a file or a data set, or give --suite.")
-    for name, value in DEFAULTS.items():
-        if getattr(args, name) is None:
-            setattr(args, name, value)
+    given = {name: value for name, value in vars(args).items() if value is not None}
+    args = argparse.Namespace(**{**vars(args), **DEFAULTS, **given})
     if args.engine == "mpi":
         return run_on_engine(args, _compare_on_ranks)
     _check(args)
