@@ -35,6 +35,7 @@ from adfs.plugins import AdaptiveRoundMethod, Fact, Nodes, PerNode, Shared, Uses
 HALVINGS, MEMORY = 10, 10
 ARMIJO, TURN, HALF = 1e-4, 0.8, 0.5
 ROUNDING = 1e-12  # of F: where it has no more digits, slopes decide
+MOST_FEATURES = 2000  # a matrix of d x d numbers per node, as for newton
 TINY = 1e-13  # a step so small, relative to theta, says nothing about the curvature
 
 
@@ -64,6 +65,11 @@ class Giant(AdaptiveRoundMethod[GiantState]):
 
     def __init__(self, nodes: Nodes) -> None:
         super().__init__(nodes)
+        if nodes.d > MOST_FEATURES:
+            raise adfs.ParameterError(
+                f"Algorithm 'giant' factors a d x d matrix per node and d={nodes.d} is more than "
+                f"{MOST_FEATURES}; take lbfgs or tron, which need vectors only."
+            )
         problem = nodes.problem
         self.shares = (problem.sizes / problem.n_samples)[nodes.numbers]
         width = max(nodes.d, HALVINGS)

@@ -81,8 +81,8 @@ def test_a_file_of_settings_names_a_plugin(adfs, dense, plugin, home):
 @pytest.mark.parametrize(
     ("text", "name", "sentence"),
     [
-        (None, "gone.py", "--plugin gone.py is not there; check the path."),
-        ("", "plug.txt", "--plugin plug.txt must be a Python file, whose name ends in .py."),
+        (None, "gone.py", "--plugin 'gone.py' is not there; check the path."),
+        ("", "plug.txt", "--plugin 'plug.txt' must be a Python file, whose name ends in .py."),
         ("x = 1\ny = (\n", "plug.py", "--plugin plug.py, line 2 cannot be loaded: SyntaxError"),
         ("\n1 / 0\n", "plug.py", "line 2 cannot be loaded: ZeroDivisionError: division by zero"),
         ("raise SystemExit(0)\n", "plug.py", "line 1 cannot be loaded: SystemExit"),

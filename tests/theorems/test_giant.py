@@ -184,3 +184,10 @@ def test_values_along_a_direction_are_those_of_each_node(loss):
         ]
         np.testing.assert_allclose(found[i], own, rtol=1e-13)
     assert nodes.asked["gradients"] == 1
+
+
+def test_more_features_than_a_matrix_per_node_may_have_are_refused():
+    X, y = adfs.generators.two_gaussians(8, 2001, seed=0)
+    problem = adfs.Problem(adfs.partition(X, y, 2), sigma=1.0)
+    with pytest.raises(adfs.ParameterError, match="d=2001 is more than 2000; take lbfgs"):
+        adfs.prepare(problem, "giant")
