@@ -35,17 +35,16 @@ def load_installed(group: str) -> None:
 
 def load_file(path: str) -> None:
     """Import a Python file under its own name, once; what it registers is there afterwards."""
-    if not path.endswith(".py"):
+    if not path.endswith(".py") or "\0" in path:
         raise ParameterError(f"--plugin {path!r} must be a Python file, whose name ends in .py.")
-    if "\0" in path or not Path(path).is_file():
-        raise ParameterError(f"--plugin {path!r} is not there; check the path.")
     place = Path(path).resolve()
     name = f"adfs_plugin_{place.stem}"
     loaded = sys.modules.get(name)
     if loaded is not None and getattr(loaded, "__file__", None) == str(place):
         return
     spec = importlib.util.spec_from_file_location(name, place)
-    assert spec is not None and spec.loader is not None  # the name ends in .py
+    if spec is None or spec.loader is None or not place.is_file():
+        raise ParameterError(f"--plugin {path!r} is not there; check the path.")
     module = sys.modules[name] = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
