@@ -11,7 +11,7 @@ from adfs.algorithms.base import MethodSetting
 from adfs.engine.interrupts import Interrupts
 from adfs.engine.stopping import Stopping
 from adfs.graphs.closed_forms import family_facts
-from adfs.plan import best, pilot, planning
+from adfs.plan import best, pilot, planning, timing
 from adfs.plan.planning import plan_sizes
 from adfs.plan.prediction import (
     ALL_REDUCE,
@@ -21,7 +21,7 @@ from adfs.plan.prediction import (
     predict_likely,
 )
 from adfs.plan.sizes import Sizes
-from adfs.run import RunOptions
+from adfs.run import RunOptions, run
 from support.problems import make_problem
 
 SETTING = MethodSetting(delays=adfs.Delays(tau=5.0))
@@ -259,3 +259,15 @@ def test_seconds_of_timed_steps_do_not_change_the_recommendation():
 def test_steps_of_a_problem_that_is_solved_at_the_start_take_no_seconds():
     solved = adfs.Problem(adfs.partition(np.ones((8, 2)), np.zeros(8), 2), "squared")
     assert {each.seconds for each in adfs.plan(solved, time_steps=True).predictions} == {0.0}
+
+
+def test_seconds_count_what_is_left_after_the_first_steps():
+    X, y = adfs.generators.two_gaussians(40_000, 3, seed=0)  # many rows: nodes' optima are alike
+    problem = adfs.Problem(adfs.partition(X, y, 4), sigma=1.0)
+    [each] = predict_all(problem, SETTING, 1e-6, ["msda"])[0]
+    stopping = Stopping(1e-300, max(1, int(0.05 * each.iterations)))
+    start = run(problem, "msda", SETTING, stopping, RunOptions(), Interrupts(()))
+    whole = run(problem, "msda", SETTING, Stopping(1e-6), RunOptions(), Interrupts(()))
+    share = timing.share_left(each, start, 1e-6)
+    assert 0.5 < share * each.iterations / whole.iterations < 2.0
+    assert each.iterations > 2.0 * whole.iterations

@@ -229,7 +229,7 @@ def plan(
     found = plan_with(problem, setting, tol, names, pilot, ranks)
     if not time_steps:
         return found
-    return replace(found, predictions=with_seconds(problem, setting, found.predictions))
+    return replace(found, predictions=with_seconds(problem, setting, found.predictions, tol))
 
 
 def plan_with(

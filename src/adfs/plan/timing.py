@@ -1,5 +1,6 @@
 """Seconds of a method, from a few of its steps on the rows and on the ranks that are there."""
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,18 +11,23 @@ from adfs.engine.stopping import Stopping
 from adfs.engine.trace import Trace
 from adfs.plan.prediction import Prediction
 from adfs.problem.finite_sum import Problem
-from adfs.run import RunOptions, run
+from adfs.run import Result, RunOptions, run
 
 SHARE = 0.05  # of the predicted iterations, twice
 FEWEST = 4  # iterations
 LONGEST = 1.0  # seconds
 NEVER = 1e-300  # a relative gap that no run reaches
+# Methods whose logarithm of the gap falls evenly, so that first steps tell how far the end is.
+EVEN = ("adfs", "dsba", "esdacd", "katyusha", "l-katyusha", "msda", "point-saga", "ssda")
 
 
 def with_seconds(
-    problem: Problem, setting: MethodSetting, predictions: Sequence[Prediction]
+    problem: Problem, setting: MethodSetting, predictions: Sequence[Prediction], tol: float
 ) -> list[Prediction]:
     """Predictions with the seconds that their idealized time takes here; ranks call it together.
+
+    Dual methods begin at the nodes' own optima, which may be close: the gap after the steps says
+    how much of the predicted run is left.
 
     A first, untimed run loads what is compiled and brings the rows into caches. Of the second one
     only the later half counts, because solutions of inner problems are remembered, and so become
@@ -38,8 +44,17 @@ def with_seconds(
             result = run(problem, each.algorithm, plain, stopping, options, quiet)
         per_unit = _seconds_per_unit(result.trace)
         slowest = max(problem.network.gather(per_unit))
-        found.append(each._replace(seconds=each.idealized_time * slowest))
+        share = share_left(each, result, tol) if each.algorithm in EVEN else 1.0
+        found.append(each._replace(seconds=share * each.idealized_time * slowest))
     return found
+
+
+def share_left(each: Prediction, result: Result, tol: float) -> float:
+    """What the run takes in all, over the prediction, by the gap that its first steps left."""
+    if not 0.0 < result.relative_gap < math.inf:
+        return 1.0
+    left = max(0.0, math.log(result.relative_gap / tol)) / math.log(1.0 / min(tol, 0.5))
+    return left + min(1.0, result.iterations / each.iterations)
 
 
 def _seconds_per_unit(trace: Trace) -> float:
