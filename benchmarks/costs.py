@@ -19,26 +19,26 @@ import adfs
 from adfs import calibration
 from adfs.algorithms.dual_gradient import keeps_matrices
 from adfs.algorithms.tron import Tron
-from adfs.calibration import Shape, Steps, Times, prices, seconds
+from adfs.calibration import StepShape, StepTimes, TimedSteps, prices, seconds
 from adfs.costs import Price
 from adfs.kernels import certificate
 from adfs.threads import one_blas_thread
 
 N_ROWS = 10_000
-DENSE = [Shape(N_ROWS, d) for d in (4, 16, 28, 54, 123, 300, 1000)]
+DENSE = [StepShape(N_ROWS, d) for d in (4, 16, 28, 54, 123, 300, 1000)]
 SPARSE = [
-    Shape(N_ROWS, d, k)
+    StepShape(N_ROWS, d, k)
     for d, k in ((54, 12), (123, 14), (300, 30), (1000, 50), (1000, 100), (300, 5))
 ]
-NAMES = Times._fields[2:]
+NAMES = StepTimes._fields[2:]
 TURNS = 9
 ITERATIONS = 20  # of MSDA between two looks at the gap
 MOST = 2000  # of them
 
 
 def table(shapes, turns):
-    """`Times` of each shape, printed: the least proximal step, and the others by median ratios."""
-    every = [Steps(shape) for shape in shapes]
+    """`StepTimes` per shape, printed: the least proximal step, the others by median ratios."""
+    every = [TimedSteps(shape) for shape in shapes]
     with one_blas_thread():
         for steps in every:
             steps.turn()
@@ -49,7 +49,7 @@ def table(shapes, turns):
         ratios = times[:, 1:] / times[:, :1]
         size, pairs = (float(each[0]) for each in steps.problem.row_sizes)
         prox, middle = times[:, 0].min(), np.median(ratios, axis=0)
-        rows.append(Times(size, pairs, prox, *(prox * middle)))
+        rows.append(StepTimes(size, pairs, prox, *(prox * middle)))
         ends = zip(middle, ratios.min(axis=0), ratios.max(axis=0), strict=True)
         cells = [f"{each:.3g} ({low:.3g} to {high:.3g})" for each, low, high in ends]
         print_row(str(steps.problem.n_features), f"{size:.1f}", f"{1e9 * prox:.0f}", *cells)

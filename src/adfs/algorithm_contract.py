@@ -44,7 +44,7 @@ ROUNDING = 1e-20  # of squared errors, relative to the first one
 LEEWAY = 1e6  # of a squared error over the theorem's: what constants may be
 
 
-class Trial(NamedTuple):
+class ContractTrial(NamedTuple):
     """A method's name and its rule, to be tried."""
 
     name: str
@@ -90,7 +90,7 @@ def check_algorithm(algorithm: str, parameters: Any = "tuned") -> None:
     --------
     >>> check_algorithm("lbfgs")
     """
-    trial = Trial(algorithm, rule_text(parameters), _shards(), "logistic")
+    trial = ContractTrial(algorithm, rule_text(parameters), _shards(), "logistic")
     get_algorithm(algorithm)
     for stage in STAGES:
         faults = [fault for check in stage for fault in _caught(check, trial)]
@@ -111,7 +111,7 @@ def _shards() -> list[Any]:
     ]  # fmt: skip
 
 
-def _caught(check: Callable[[Trial], Faults], trial: Trial) -> Faults:
+def _caught(check: Callable[[ContractTrial], Faults], trial: ContractTrial) -> Faults:
     """The faults of a check; an exception is one."""
     try:
         yield from check(trial)
@@ -136,7 +136,7 @@ def _length(method: Method) -> int:
     return 40 if method.block < 64 else 300
 
 
-def _has_a_rate(trial: Trial) -> Faults:
+def _has_a_rate(trial: ContractTrial) -> Faults:
     """It is prepared."""
     method = trial.method()
     if not (math.isfinite(method.rho) and 0.0 <= method.rho < 1.0):
@@ -150,7 +150,7 @@ def _has_a_rate(trial: Trial) -> Faults:
         yield "parameters must explain themselves; give them a __str__, or facts."
 
 
-def _has_models(trial: Trial) -> Faults:
+def _has_models(trial: ContractTrial) -> Faults:
     """Its models."""
     method = trial.method()
     for state in (method.algorithm.init(), _run(method, [0, _length(method)])):
@@ -164,7 +164,7 @@ def _has_models(trial: Trial) -> Faults:
             yield f"output must be finite, but is not after {_length(method)} events."
 
 
-def _does_not_depend_on_cuts(trial: Trial) -> Faults:
+def _does_not_depend_on_cuts(trial: ContractTrial) -> Faults:
     """Other cuts of its schedule."""
     method, problem = trial.method(), trial.problem()
     n = _length(method)
@@ -178,7 +178,7 @@ def _does_not_depend_on_cuts(trial: Trial) -> Faults:
             return
 
 
-def _is_not_changed_by_reading(trial: Trial) -> Faults:
+def _is_not_changed_by_reading(trial: ContractTrial) -> Faults:
     """What is read between."""
     method, problem = trial.method(), trial.problem()
     n = _length(method)
@@ -195,7 +195,7 @@ def _is_not_changed_by_reading(trial: Trial) -> Faults:
         yield "what output returned must not change later; return a copy."
 
 
-def _has_independent_runs(trial: Trial) -> Faults:
+def _has_independent_runs(trial: ContractTrial) -> Faults:
     """Two runs of one object."""
     method, problem = trial.method(), trial.problem()
     n = _length(method)
@@ -214,7 +214,7 @@ def _has_independent_runs(trial: Trial) -> Faults:
         yield "the same seed must give the same bits; draw from nodes.sampler, or from the seed."
 
 
-def _declares_its_costs(trial: Trial) -> Faults:
+def _declares_its_costs(trial: ContractTrial) -> Faults:
     """Its costs."""
     method = trial.method()
     algorithm, n = method.algorithm, _length(method)
@@ -258,7 +258,7 @@ def _differences(algorithm: Any, before: dict[str, int], kind: int, t: int) -> F
             return
 
 
-def _takes_sparse_rows(trial: Trial) -> Faults:
+def _takes_sparse_rows(trial: ContractTrial) -> Faults:
     """Sparse rows."""
     outputs = []
     for is_sparse in (False, True):
@@ -272,7 +272,7 @@ def _takes_sparse_rows(trial: Trial) -> Faults:
         )
 
 
-def _goes_on_from_a_checkpoint(trial: Trial) -> Faults:
+def _goes_on_from_a_checkpoint(trial: ContractTrial) -> Faults:
     """A checkpoint."""
     method, problem = trial.method(), trial.problem()
     n = _length(method)
@@ -299,7 +299,7 @@ def _goes_on_from_a_checkpoint(trial: Trial) -> Faults:
         )
 
 
-def _has_the_same_bits_on_ranks(trial: Trial) -> Faults:
+def _has_the_same_bits_on_ranks(trial: ContractTrial) -> Faults:
     """Two ranks."""
     whole = trial.method()
     if trial.name in ONE_MACHINE or not isinstance(whole.algorithm, RoundAlgorithm):
@@ -329,7 +329,7 @@ def _has_the_same_bits_on_ranks(trial: Trial) -> Faults:
             return
 
 
-def _finds_the_optimum(trial: Trial) -> Faults:
+def _finds_the_optimum(trial: ContractTrial) -> Faults:
     """The way to the optimum."""
     problem = trial.problem()
     method, best = trial.method(problem), problem.optimum()
@@ -363,9 +363,9 @@ def _squared_error(method: Method, state: Any, best: Any) -> float:
     return float(np.sum((method.algorithm.output(state) - best) ** 2))
 
 
-def _refuses_other_losses(trial: Trial) -> Faults:
+def _refuses_other_losses(trial: ContractTrial) -> Faults:
     """A loss that is not smooth."""
-    problem = Trial(trial.name, trial.rule, trial.shards, "hinge").problem()
+    problem = ContractTrial(trial.name, trial.rule, trial.shards, "hinge").problem()
     try:
         method = get_algorithm(trial.name)(problem, trial.setting)
     except ParameterError:
@@ -384,7 +384,7 @@ def _see(method: Method, problem: Problem, state: Any) -> bytes:
     return theta + (b"" if duals is None else duals.tobytes())
 
 
-STAGES: tuple[tuple[Callable[[Trial], Faults], ...], ...] = (
+STAGES: tuple[tuple[Callable[[ContractTrial], Faults], ...], ...] = (
     (_has_a_rate,),
     (_has_models,),
     (

@@ -37,7 +37,7 @@ LEAST = 0.01  # of the shortest proximal step that was measured, at an empty row
 DUAL_PASSES = {"dual_gradient": 5.5, "iterative_dual_gradient": 68.0}
 
 
-class Shape(NamedTuple):
+class StepShape(NamedTuple):
     """A problem to time: its rows, features, and non-zeros per row if they are sparse."""
 
     n_rows: int
@@ -46,13 +46,13 @@ class Shape(NamedTuple):
 
 
 SHAPES = (
-    Shape(10_000, 4), Shape(10_000, 28), Shape(5_000, 120), Shape(1_500, 500),
-    Shape(10_000, 300, 5), Shape(10_000, 300, 30), Shape(5_000, 1_000, 100),
+    StepShape(10_000, 4), StepShape(10_000, 28), StepShape(5_000, 120), StepShape(1_500, 500),
+    StepShape(10_000, 300, 5), StepShape(10_000, 300, 30), StepShape(5_000, 1_000, 100),
 )  # fmt: skip
 MATRICES = (10, 30, 100, 300)  # features of factorisations
 
 
-def make_problem(shape: Shape) -> Problem:
+def make_problem(shape: StepShape) -> Problem:
     """Logistic regression on one node, rows of norm about 1."""
     random = generator(0, "calibration")
     n, d, k = shape
@@ -65,7 +65,7 @@ def make_problem(shape: Shape) -> Problem:
     return Problem([(X, np.where(scores + random.logistic(size=n) > 0.0, 1, -1))])
 
 
-class Times(NamedTuple):
+class StepTimes(NamedTuple):
     """Seconds of one sample's steps, at rows of ``size`` features that make ``pairs`` pairs."""
 
     size: float
@@ -77,10 +77,10 @@ class Times(NamedTuple):
     hessian: float
 
 
-class Steps:
+class TimedSteps:
     """The steps of one problem; each method runs one of them, and returns seconds per sample."""
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: StepShape) -> None:
         problem = self.problem = make_problem(shape)
         parameters = Parameters.choose(problem, "exact")
         self.adfs, self.drawer = Adfs(problem, parameters), Drawer(parameters, 0)
@@ -127,8 +127,8 @@ class Steps:
         return seconds(work, *arguments) / self.problem.n_rows
 
     def turn(self) -> list[float]:
-        """Seconds of all steps, in the order of `Times`."""
-        return [float(getattr(self, name)()) for name in Times._fields[2:]]
+        """Seconds of all steps, in the order of `StepTimes`."""
+        return [float(getattr(self, name)()) for name in StepTimes._fields[2:]]
 
 
 def seconds(work: Callable[..., Any], *arguments: Any) -> float:
@@ -138,16 +138,16 @@ def seconds(work: Callable[..., Any], *arguments: Any) -> float:
     return time.thread_time() - start
 
 
-def times_of(shapes: Sequence[Shape], turns: int) -> list[Times]:
+def times_of(shapes: Sequence[StepShape], turns: int) -> list[StepTimes]:
     """The least times of each shape over some turns, after one that loads the kernels."""
-    every = [Steps(shape) for shape in shapes]
+    every = [TimedSteps(shape) for shape in shapes]
     with one_blas_thread():
         for steps in every:
             steps.turn()
         found = np.array([[steps.turn() for steps in every] for _ in range(turns)]).min(axis=0)
     sizes = [steps.problem.row_sizes for steps in every]
     return [
-        Times(float(size[0]), float(pairs[0]), *row.tolist())
+        StepTimes(float(size[0]), float(pairs[0]), *row.tolist())
         for (size, pairs), row in zip(sizes, found, strict=True)
     ]
 
@@ -172,7 +172,7 @@ def fit(columns: Any, values: Any) -> Vector:
     return np.asarray(nnls(relative, np.ones(len(relative)))[0])
 
 
-def prices(times: Sequence[Times]) -> dict[str, tuple[float, ...]]:
+def prices(times: Sequence[StepTimes]) -> dict[str, tuple[float, ...]]:
     """``(a, b, c, e)`` of each step at rows of one kind; ``seconds`` are of a proximal step."""
     size, pairs, prox, *others = np.array(times).T
     ones = np.ones(len(size))
@@ -180,7 +180,7 @@ def prices(times: Sequence[Times]) -> dict[str, tuple[float, ...]]:
     constant = max(constant, LEAST * float(prox.min()))  # zero where neighbours disturb too much
     e = slope / constant
     found = {"seconds": (constant, slope, 0.0, 0.0)}
-    for name, each in zip(Times._fields[3:], others, strict=True):
+    for name, each in zip(StepTimes._fields[3:], others, strict=True):
         columns = [ones, size, pairs] if name == "hessian" else [ones, size]
         a, b, *c = fit([column / (1.0 + e * size) for column in columns], each / prox)
         found[name] = (a, b, *(c or [0.0]), e)

@@ -5,7 +5,7 @@ import functools
 import numpy as np
 import scipy.sparse as sp
 
-from adfs.apcg.apcg_parameters import Sampler
+from adfs.apcg.apcg_parameters import CoordinateSampler
 from adfs.apcg.penalties import Penalty
 from adfs.apcg.smooth import LeastSquares, Quadratic, SmoothFunction
 from adfs.apcg.solver import apcg
@@ -84,7 +84,7 @@ def iterates(f, psi, n_iterations, **options):
 
 def literal_iterates(H, b, prox, chosen, n_iterations, b_0=1.0, sequences=False):
     """The oracle's x_t and v_t for the same samples."""
-    sequence = Sampler(chosen.p, 0).draw(0, n_iterations)
+    sequence = CoordinateSampler(chosen.p, 0).draw(0, n_iterations)
     arguments = literal_gradient(H, b), prox, (N, 1), chosen.R, chosen.p
     if chosen.form == "convex":
         start = oracle.convex_start(chosen.S, chosen.R, chosen.p, b_0)

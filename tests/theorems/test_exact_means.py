@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from adfs.algorithms.katyusha import Refreshes
-from adfs.apcg.apcg_parameters import Sampler, choose
+from adfs.apcg.apcg_parameters import CoordinateSampler, choose
 from adfs.apcg.penalties import Penalty
 from adfs.apcg.smooth import ApcgState, Quadratic
 from adfs.kernels.katyusha import SNAPSHOT
@@ -120,7 +120,7 @@ def test_the_mean_gap_of_compiled_apcg_is_the_exact_one(form):
     chosen = choose(f, psi.active, form=form)
     method = exact.Apcg(hessian, linear, chosen)
     expected = method.gaps(length) if form == "convex" else method.linear_gaps(length)
-    sampler, values = Sampler(chosen.p, 0), []
+    sampler, values = CoordinateSampler(chosen.p, 0), []
     for k in range(4000):
         state = ApcgState(chosen.rule(), chosen.clock(), np.zeros(N))
         f.run(sampler.draw(k * length, (k + 1) * length), psi.terms, state)

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from adfs.apcg.apcg_parameters import Sampler
+from adfs.apcg.apcg_parameters import CoordinateSampler
 from adfs.apcg.penalties import ProxPenalty
 from adfs.apcg.smooth import LeastSquares, Quadratic, SmoothFunction
 from adfs.apcg.solver import apcg
@@ -103,7 +103,7 @@ def test_a_restart_is_corollary_2_from_where_it_is(storage):
     chosen = apcg(f, psi, tol=0.0, max_iter=0, **given).parameters
     first = math.ceil(8 / chosen.p_R)  # then twice that, once, four times ...
     apcg(f, psi, tol=0.0, max_iter=4 * first, check_every=1, callback=seen.append, **given)
-    sequence = Sampler(SKEWED, 0).draw(0, 4 * first)
+    sequence = CoordinateSampler(SKEWED, 0).draw(0, 4 * first)
     for begin, end in ((0, first), (first, 3 * first), (3 * first, 4 * first)):
         start = seen[begin].x_t
         H_, b_, prox = shifted(H, b, literal_prox(psi), start)
@@ -128,7 +128,7 @@ def test_after_a_trial_it_is_corollary_1_from_where_the_trial_ended(storage):
     H_, b_, prox = shifted(H, b, literal_prox(psi), start)
     steps = oracle.strongly_convex(
         literal_gradient(H_, b_), prox, (N, 1), chosen.R, chosen.p, chosen.rho, chosen.sigma_A,
-        Sampler(chosen.p, 0).draw(0, last)[first:],
+        CoordinateSampler(chosen.p, 0).draw(0, last)[first:],
     )  # fmt: skip
     for reading, (x, v) in zip(seen[first + 1 :], list(steps)[1:], strict=True):
         assert_same(reading.x_t, start + x[:, 0])
@@ -152,7 +152,7 @@ def test_long_after_a_coordinate_was_sampled_it_is_still_that_of_algorithm_2():
     H, b, *_ = quadratic("regular")
     p = np.array([5e-4] + [(1 - 5e-4) / (N - 1)] * (N - 1))
     x, v, chosen = iterates(Quadratic(H, b), None, 6000, p=p)
-    gaps = np.diff(np.flatnonzero(Sampler(p, 0).draw(0, 6000) == 0))
+    gaps = np.diff(np.flatnonzero(CoordinateSampler(p, 0).draw(0, 6000) == 0))
     assert gaps.max() > 1000
     literal_x, literal_v = literal_iterates(H, column(b), lambda i, eta, z: z, chosen, 6000)
     assert_same(x, literal_x)
@@ -204,7 +204,7 @@ def test_the_dual_of_adfs_is_one_of_its_problems(loss, form):
         assert found.sigma_A == pytest.approx(sigma_a, rel=1e-12)
     assert chosen.form == form
     np.testing.assert_allclose(chosen.S, oracle.smoothness_constant(a, mass, R, p), rtol=1e-14)
-    sequence = Sampler(p, 0).draw(0, 150)
+    sequence = CoordinateSampler(p, 0).draw(0, 150)
     if form == "convex":
         start = oracle.convex_start(chosen.S, R, p)
     else:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import adfs
-from adfs.apcg.apcg_parameters import Sampler
+from adfs.apcg.apcg_parameters import CoordinateSampler
 from adfs.apcg.penalties import Penalty
 from adfs.apcg.smooth import ApcgState, Quadratic
 from oracles import convex_combinations
@@ -102,7 +102,7 @@ def sides(f, psi, form, p, t):
     """(psi(x_t), psi^_t, E[psi^_{t+1}], alpha_t psi(v~) + (1 - alpha_t) psi^_t), all exact."""
     x, v, chosen = iterates(f, psi, t, form=form, p=p)
     pairs, deltas = convex_weights(chosen, t + 1)
-    after = next_points(f, psi, chosen, Sampler(chosen.p, 0).draw(0, t))
+    after = next_points(f, psi, chosen, CoordinateSampler(chosen.p, 0).draw(0, t))
     now = psi_hat(psi, deltas, v)
     mean = chosen.p @ [psi_hat(psi, deltas, [*v, one]) for one in after]
     alpha = pairs[t][0]

@@ -12,7 +12,7 @@ from scipy.optimize import minimize_scalar
 
 import adfs
 from adfs.apcg import geometry, solver
-from adfs.apcg.apcg_parameters import ApcgParameters, Sampler, best_sampling, choose
+from adfs.apcg.apcg_parameters import ApcgParameters, CoordinateSampler, best_sampling, choose
 from adfs.apcg.penalties import Penalty, ProxPenalty
 from adfs.apcg.smooth import ApcgState, LeastSquares, Quadratic, SmoothFunction
 from adfs.apcg.solver import ApcgPlan, apcg
@@ -230,7 +230,7 @@ def test_default_sampling_of_the_convex_form_is_within_twice_both_bests():
 
 def test_coordinates_are_drawn_as_p_says():
     p = np.array([0.5, 0.3, 0.0, 0.15, 0.05])
-    counts = np.bincount(Sampler(p, 0).draw(0, 200_000), minlength=5)
+    counts = np.bincount(CoordinateSampler(p, 0).draw(0, 200_000), minlength=5)
     assert counts[2] == 0
     np.testing.assert_allclose(counts / 200_000, p, rtol=0, atol=0.005)
 

@@ -253,7 +253,7 @@ def test_fitted_prices_give_back_times_that_follow_them():
         1e-9 + 2e-9 * sizes + 3e-11 * pairs,
     ]  # fmt: skip
     found = calibration.prices(
-        [calibration.Times(*row) for row in np.column_stack([sizes, pairs, prox, *steps])]
+        [calibration.StepTimes(*row) for row in np.column_stack([sizes, pairs, prox, *steps])]
     )
     np.testing.assert_allclose(found["seconds"], (5e-8, 5e-10, 0, 0), rtol=1e-6)
     np.testing.assert_allclose(found["gradient"], (0.4, 0.008, 0, 0.01), rtol=1e-6)
@@ -262,9 +262,8 @@ def test_fitted_prices_give_back_times_that_follow_them():
 
 def test_a_measurement_has_every_price(monkeypatch):
     """On tiny problems: the numbers mean nothing, but all steps run on both kinds of rows."""
-    Shape = calibration.Shape
-    monkeypatch.setattr(calibration, "SHAPES", (Shape(50, 3), Shape(50, 6), Shape(50, 6, 2),
-                                                Shape(50, 9, 3)))  # fmt: skip
+    shapes = [calibration.StepShape(50, *size) for size in ((3,), (6,), (6, 2), (9, 3))]
+    monkeypatch.setattr(calibration, "SHAPES", tuple(shapes))
     monkeypatch.setattr(calibration, "TURNS", 1)
     monkeypatch.setattr(calibration, "MATRICES", (3, 6))
     costs = calibration.measure()

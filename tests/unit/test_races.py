@@ -10,7 +10,7 @@ from adfs.algorithms.base import REGISTRY, MethodSetting
 from adfs.engine.evaluation import objectives
 from adfs.schedule.delays import Delays
 from adfs.study.paper.claims import UNKNOWN, AtLeast
-from adfs.study.paper.races import Race, Runs
+from adfs.study.paper.races import Race, RacedRuns
 from support.problems import gaussian_problem
 
 TOL = 1e-4
@@ -44,9 +44,9 @@ def literal_time(problem, name, setting):
 
 @pytest.mark.parametrize("name", METHODS)
 def test_one_run_timed_again_equals_separate_runs(problem, name):
-    together = Runs(problem, TOL)
+    together = RacedRuns(problem, TOL)
     for setting in SETTINGS:
-        alone = Runs(problem, TOL).time(name, setting, math.inf)
+        alone = RacedRuns(problem, TOL).time(name, setting, math.inf)
         assert together.time(name, setting, math.inf) == alone
         assert alone.exact
         # Between two evaluations the error is taken as log-linear; random methods cross twice.
@@ -55,7 +55,7 @@ def test_one_run_timed_again_equals_separate_runs(problem, name):
 
 
 def test_a_method_that_does_not_arrive_in_time_took_longer(problem):
-    runs, setting = Runs(problem, TOL), SETTINGS[0]
+    runs, setting = RacedRuns(problem, TOL), SETTINGS[0]
     time = runs.time("dsba", setting, math.inf)
     late = runs.time("dsba", setting, time.value / 2)
     assert not late.exact
@@ -65,11 +65,11 @@ def test_a_method_that_does_not_arrive_in_time_took_longer(problem):
 
 def test_a_run_that_needs_far_more_than_theory_says_is_not_known(problem, monkeypatch):
     monkeypatch.setattr("adfs.study.paper.races.MOST_EFOLDS", 0.5)
-    assert Runs(problem, TOL).time("adfs", SETTINGS[0], math.inf) == UNKNOWN
+    assert RacedRuns(problem, TOL).time("adfs", SETTINGS[0], math.inf) == UNKNOWN
 
 
 def test_the_fastest_rival_is_the_same_whether_losers_are_cut_or_not(problem):
-    runs, rivals = Runs(problem, TOL), METHODS[1:]
+    runs, rivals = RacedRuns(problem, TOL), METHODS[1:]
     mine = runs.time("adfs", SETTINGS[0], math.inf)
     for setting in SETTINGS:
         quick, slow = (runs.race(mine, rivals, setting, to_the_end) for to_the_end in (False, True))
@@ -80,7 +80,7 @@ def test_the_fastest_rival_is_the_same_whether_losers_are_cut_or_not(problem):
 
 def test_newton_is_left_out_where_its_matrix_is_too_large():
     problem = gaussian_problem("grid:2x2", sigma=1.0, samples=(20, 2001))
-    race = Runs(problem, 0.5).race(AtLeast(1e9), ["newton", "lbfgs"], SETTINGS[0])
+    race = RacedRuns(problem, 0.5).race(AtLeast(1e9), ["newton", "lbfgs"], SETTINGS[0])
     assert list(race.times) == ["adfs", "lbfgs"]
 
 

@@ -168,7 +168,7 @@ class ApcgParameters:
         )
 
 
-class Sampler:
+class CoordinateSampler:
     """Coordinates drawn with probabilities p: number t depends on the seed and t alone."""
 
     def __init__(self, p: Vector, seed: int) -> None:

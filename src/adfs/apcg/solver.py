@@ -24,7 +24,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from adfs.apcg.apcg_parameters import ApcgParameters, Sampler, best_sampling, choose
+from adfs.apcg.apcg_parameters import ApcgParameters, CoordinateSampler, best_sampling, choose
 from adfs.apcg.array_checks import Vector, in_range, norm, numbers, require_callable
 from adfs.apcg.penalties import AnyPenalty, Penalty, PenaltyName, penalty_of
 from adfs.apcg.smooth import ApcgState, LeastSquares, Quadratic, Smooth
@@ -149,7 +149,7 @@ class Run:
 
     def _follow(self, parameters: ApcgParameters) -> None:
         self.parameters = parameters
-        self._sampler = Sampler(parameters.p, self._seed)
+        self._sampler = CoordinateSampler(parameters.p, self._seed)
         self._restarts = self._plan.restarts(parameters)
         self._next_restart = next(self._restarts)
         self.state = ApcgState(parameters.rule(), parameters.clock(), self._start)

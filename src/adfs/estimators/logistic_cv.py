@@ -42,7 +42,7 @@ NOT_ON_RANKS = (
 )
 
 
-class Trial(NamedTuple):
+class FoldTrial(NamedTuple):
     """One C without one fold: the score on the fold, and the results of all classes."""
 
     score: float
@@ -161,7 +161,7 @@ random_state, verbose
 
     def _search(
         self, runs: PathRuns, task: FitTask, grid: Vector, folds: Sequence[Any]
-    ) -> Iterator[list[Trial]]:
+    ) -> Iterator[list[FoldTrial]]:
         """For each fold the scores and results of all C."""
         scorer, order = get_scorer(self.scoring or "accuracy"), task.layout.order
         for train, test in folds:
@@ -175,7 +175,7 @@ random_state, verbose
                 as_scaled = task._replace(scaler=None)  # the rows to score are scaled, too
                 model._keep_models(as_scaled, *self._model_of(results, model.n_features_in_))
                 score = float(scorer(model, task.rows[test], task.y[test], **weights))
-                trials.append(Trial(score, [without_rows(result) for result in results]))
+                trials.append(FoldTrial(score, [without_rows(result) for result in results]))
             if runs.is_over:
                 raise KeyboardInterrupt
             yield trials
@@ -188,7 +188,7 @@ random_state, verbose
             intercepts = self._height * thetas[:, width]
         return thetas[:, :width], intercepts
 
-    def _keep_search(self, scores: Matrix, trials: Sequence[Trial], n_models: int) -> None:
+    def _keep_search(self, scores: Matrix, trials: Sequence[FoldTrial], n_models: int) -> None:
         """Scores and events of the folds; warn where a run stopped early."""
         labels = self.classes_[-1:] if n_models == 1 else self.classes_
         self.scores_ = {label: scores.copy() for label in labels.tolist()}

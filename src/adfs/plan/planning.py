@@ -32,7 +32,7 @@ ADVICE = {
 }
 
 
-class Point(NamedTuple):
+class PlanPoint(NamedTuple):
     """Predicted idealized times of methods on a graph of ``n`` nodes at ``tau``."""
 
     graph: str
@@ -62,7 +62,7 @@ class Plan:
         Methods that do not take the problem, and why.
     pilot_time : float
         Idealized time of pilot runs.
-    over_nodes, over_tau, over_graphs : list of Point
+    over_nodes, over_tau, over_graphs : list of PlanPoint
         How times change with the number of nodes, for the same rows and regularisation in total,
         with ``tau``, and on other graphs.
     critical : dict
@@ -76,9 +76,9 @@ class Plan:
     graph: str
     refused: dict[str, str] = field(default_factory=dict)
     pilot_time: float = 0.0
-    over_nodes: list[Point] = field(default_factory=list)
-    over_tau: list[Point] = field(default_factory=list)
-    over_graphs: list[Point] = field(default_factory=list)
+    over_nodes: list[PlanPoint] = field(default_factory=list)
+    over_tau: list[PlanPoint] = field(default_factory=list)
+    over_graphs: list[PlanPoint] = field(default_factory=list)
     critical: dict[str, float | None] = field(default_factory=dict)
 
     @property
@@ -304,12 +304,12 @@ class Curves:
             "critical": self.critical(),
         }
 
-    def _point(self, graph: str, facts: FamilyFacts) -> Point:
+    def _point(self, graph: str, facts: FamilyFacts) -> PlanPoint:
         return self._at(graph, self.moved(facts))
 
-    def _at(self, graph: str, sizes: Sizes) -> Point:
+    def _at(self, graph: str, sizes: Sizes) -> PlanPoint:
         times = {name: each.time for name, each in self.parts(sizes).items()}
-        return Point(graph, sizes.n, sizes.tau, times)
+        return PlanPoint(graph, sizes.n, sizes.tau, times)
 
     def critical(self) -> dict[str, float | None]:
         """Nodes at which the network takes as long as computing, interpolated."""

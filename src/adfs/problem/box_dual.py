@@ -190,7 +190,7 @@ def _solve(factor: Any, right: Vector) -> Vector:
     return np.asarray(cho_solve(factor, right, check_finite=False))
 
 
-class Point(NamedTuple):
+class BoxPoint(NamedTuple):
     """An interior point: theta, the distances of c to its bounds, and the bounds' multipliers."""
 
     theta: Vector
@@ -211,10 +211,10 @@ class Point(NamedTuple):
         """Sum of all products of a distance and its multiplier: the gap, once the rest is zero."""
         return float(self.above_low @ self.z_low + self.below_high @ self.z_high)
 
-    def moved(self, direction: "Point", size: float) -> "Point":
-        return Point(*(a + size * b for a, b in zip(self, direction, strict=True)))
+    def moved(self, direction: "BoxPoint", size: float) -> "BoxPoint":
+        return BoxPoint(*(a + size * b for a, b in zip(self, direction, strict=True)))
 
-    def longest(self, direction: "Point") -> float:
+    def longest(self, direction: "BoxPoint") -> float:
         """The step at which the first distance or multiplier becomes zero."""
         pairs = zip(self[1:], direction[1:], strict=True)
         return 1.0 / max(1e-300, *(float(np.max(-b / a)) for a, b in pairs))
@@ -231,7 +231,9 @@ def minimise_non_smooth(problem: Problem) -> Optimum:
     return best._replace(objective=problem.objective(best.theta))
 
 
-def _descend(dual: BoxDual, point: Point, best: Optimum, heaviest: float) -> tuple[Point, Optimum]:
+def _descend(
+    dual: BoxDual, point: BoxPoint, best: Optimum, heaviest: float
+) -> tuple[BoxPoint, Optimum]:
     """Steps until the target is reached or only rounding is left; last point, best optimum."""
     least, idle = point.complementarity(), 0
     for _ in range(MAX_STEPS):
@@ -249,7 +251,7 @@ def _descend(dual: BoxDual, point: Point, best: Optimum, heaviest: float) -> tup
     return point, best
 
 
-def _centred_start(dual: BoxDual) -> Point:
+def _centred_start(dual: BoxDual) -> BoxPoint:
     """``theta = 0``, and mu on the scale of the loss there, or larger.
 
     A larger mu moves c to the middle of the box, so that ``|X^T c|^2 / (2 s)``, what it costs that
@@ -265,7 +267,7 @@ def _centred_start(dual: BoxDual) -> Point:
     return point
 
 
-def _centred(dual: BoxDual, mu: float) -> Point:
+def _centred(dual: BoxDual, mu: float) -> BoxPoint:
     """``theta = 0`` and the only c and z that fit it with all products equal to mu.
 
     ``mu / (c - low) - mu / (high - c) = b`` is a quadratic equation; these are its stable roots.
@@ -275,10 +277,10 @@ def _centred(dual: BoxDual, mu: float) -> Point:
     above_low = 2.0 * mu / (root + middle + dual.labels)
     below_high = 2.0 * mu / (root + middle - dual.labels)
     theta = np.zeros(dual.problem.n_features)
-    return Point(theta, above_low, below_high, mu / above_low, mu / below_high)
+    return BoxPoint(theta, above_low, below_high, mu / above_low, mu / below_high)
 
 
-def _certified(dual: BoxDual, point: Point) -> Optimum:
+def _certified(dual: BoxDual, point: BoxPoint) -> Optimum:
     """The better of the point's own theta and the one that its c makes."""
     duals = point.duals(dual)
     found = []
@@ -288,7 +290,7 @@ def _certified(dual: BoxDual, point: Point) -> Optimum:
     return min(found, key=lambda optimum: optimum.duality_gap)
 
 
-def _step(dual: BoxDual, point: Point, heaviest: float) -> Point | None:
+def _step(dual: BoxDual, point: BoxPoint, heaviest: float) -> BoxPoint | None:
     """One predictor and corrector; None where rounding left no direction."""
     with np.errstate(all="ignore"):
         try:
@@ -298,7 +300,7 @@ def _step(dual: BoxDual, point: Point, heaviest: float) -> Point | None:
     return following if all(np.isfinite(part).all() for part in following) else None
 
 
-def _newton_step(dual: BoxDual, point: Point, heaviest: float) -> Point:
+def _newton_step(dual: BoxDual, point: BoxPoint, heaviest: float) -> BoxPoint:
     """Predict with mu = 0, then correct with the mu that the length of this step suggests."""
     theta_residual = dual.sigma * point.theta + dual.transposed_times(point.duals(dual))
     score_residual = dual.times(point.theta) - dual.labels - point.z_high + point.z_low
@@ -314,13 +316,13 @@ def _newton_step(dual: BoxDual, point: Point, heaviest: float) -> Point:
     # What is left of the first equation, r, costs |r|^2 / (2 s) of gap.
     accuracy = math.sqrt(2.0 * dual.sigma * (RESIDUAL_SHARE * total))
 
-    def direction(low: Vector, high: Vector) -> Point:
+    def direction(low: Vector, high: Vector) -> BoxPoint:
         """The move that makes both residuals zero and lowers the products by low and high."""
         pull = score_residual + high / point.below_high - low / point.above_low
         theta, c = solve(theta_residual, pull, accuracy)
         z_low = -(low + point.z_low * c) / point.above_low
         z_high = -(high - point.z_high * c) / point.below_high
-        return Point(theta, c, -c, z_low, z_high)
+        return BoxPoint(theta, c, -c, z_low, z_high)
 
     low, high = point.above_low * point.z_low, point.below_high * point.z_high
     ahead = direction(low, high)

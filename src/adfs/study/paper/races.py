@@ -52,7 +52,7 @@ class Race(NamedTuple):
         return AtLeast(least, exact=False).over(self.times[REFERENCE])
 
 
-class Runs:
+class RacedRuns:
     """All runs on one problem, to a mean suboptimality over nodes of ``tol``, relative to F*."""
 
     def __init__(self, problem: Problem, tol: float) -> None:

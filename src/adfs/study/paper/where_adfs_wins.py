@@ -18,7 +18,7 @@ from adfs.graphs.topology import Topology
 from adfs.study.contenders import CLOCK_LIMIT_FACTOR, REFERENCE
 from adfs.study.numbers import listing
 from adfs.study.paper.claims import JUDGED, UNKNOWN, AtLeast, Claim, grouped, judge
-from adfs.study.paper.races import Race, Runs
+from adfs.study.paper.races import Race, RacedRuns
 from adfs.study.paper.study_context import Picture, Pool, Report, ResultTable, Rows, StudyContext
 from adfs.study.paper.sweep import FULL, QUICK, Axis, Place, Sweep, load
 from adfs.study.plots.map_plots import Cut, MapCell, RatioMap, draw_cuts, draw_maps
@@ -138,7 +138,7 @@ def run_races(
     """Races at all places with the same problem, from one set of runs."""
     first = places[0]
     topology = Topology.parse(first.graph)
-    runs = Runs(pool.problem(topology, first.m, first.sigma, seed), JUDGED)
+    runs = RacedRuns(pool.problem(topology, first.m, first.sigma, seed), JUDGED)
     found = []
     for place in places:
         delays = place.delays(topology.n_nodes, seed)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from adfs.plan.planning import Plan, Point
+from adfs.plan.planning import Plan, PlanPoint
 from adfs.study.plots.style import GREY, line_styles, tidy
 
 LIMIT = 100.0  # methods slower than so many times the fastest are left out
@@ -30,7 +30,7 @@ def draw_plan(plan: Plan, axes: Any = None) -> Any:
     return axes
 
 
-def _draw(ax: Any, points: Sequence[Point], xs: Sequence[float], names: Sequence[str]) -> None:
+def _draw(ax: Any, points: Sequence[PlanPoint], xs: Sequence[float], names: Sequence[str]) -> None:
     for name, style in zip(names, line_styles(names), strict=True):
         times = [point.times.get(name, float("nan")) for point in points]
         ax.plot(xs, times, markersize=4, **style.options())
