@@ -7,6 +7,7 @@ import pytest
 
 from oracles import (
     acc_sdca,
+    acc_vr_extra,
     choco,
     cola,
     d2,
@@ -15,9 +16,11 @@ from oracles import (
     dsa,
     dual_averaging,
     extra,
+    katyusha,
     local_sgd,
     losses,
     mixing,
+    msda,
     saga,
     sdca,
     svrg,
@@ -349,6 +352,122 @@ def test_the_mean_of_dsas_first_steps_is_extras():
         mean, total = mean + chance * iterates[2], total + chance
     assert total == pytest.approx(1)
     np.testing.assert_allclose(mean, expected[2], atol=1e-12)
+
+
+ACC = {"q": 0.3, "r": 0.5, "s": 0.5}
+LAPLACIAN = mixing.laplacian_matrix(4, EDGES)
+
+
+def run_acc_vr_extra(problem, laplacian, step, K, places, p, coins):
+    return acc_vr_extra.acc_vr_extra(
+        problem.rows, problem.labels, problem.weights, problem.sigma, laplacian,
+        np.tile(problem.start[0], (problem.n, 1)), a=step, rounds=K, places=places, p=p,
+        coins=coins, slope=slope, **ACC,
+    )  # fmt: skip
+
+
+def acc_rounds(iterates, coins):
+    """(z, y, z+) of each round, from the x alone."""
+    q, r = ACC["q"], ACC["r"]
+    z = w = iterates[0]
+    for x, new, coin in zip(iterates, iterates[1:], coins, strict=False):
+        y = q * z + r * w + (1 - q - r) * x
+        z_next = z + (new - y) / q
+        yield z, y, z_next
+        z, w = z_next, x if coin else w
+
+
+@pytest.mark.parametrize("K", [1, 2, 5])
+def test_chebyshev_gossip_is_its_three_term_recursion(K):
+    low, high = np.linalg.eigvalsh(LAPLACIAN)[[1, -1]]
+    c2, c3 = (high + low) / (high - low), 2 / (high + low)
+    expected = np.eye(4) - msda.accelerated_gossip(np.eye(4), LAPLACIAN, K, c2, c3)
+    np.testing.assert_allclose(acc_vr_extra.chebyshev(LAPLACIAN, K), expected, atol=1e-13)
+
+
+@pytest.mark.parametrize("K", [1, 3])
+def test_chebyshev_gossip_of_a_complete_graph_is_the_mean(K):
+    complete = mixing.laplacian_matrix(4, list(itertools.combinations(range(4), 2)))
+    np.testing.assert_allclose(acc_vr_extra.chebyshev(complete, K), 0.25, atol=1e-15)
+
+
+@pytest.mark.parametrize("K", [1, 3])
+@pytest.mark.parametrize("batch", ["every row", "uniform", "weights"])
+def test_acc_vr_extra_reaches_the_minimiser(problem, batch, K):
+    rng = np.random.default_rng(0)
+    T = 3000
+    even = [np.full(len(p), 1 / len(p)) for p in problem.p]
+    p = problem.p if batch == "weights" else even
+    if batch == "every row":
+        places = [[range(len(own)) for own in p]] * T
+    else:
+        places = [[rng.choice(len(own), size=len(own), p=own) for own in p] for _ in range(T)]
+    coins = rng.random(T) < 0.3
+    step = 0.1 / problem.smoothness
+    iterates = run_acc_vr_extra(problem, LAPLACIAN, step, K, places, p, coins)
+    assert len(iterates) == T + 1
+    assert far(iterates[-1], problem.best) < 1e-10
+
+
+@pytest.mark.parametrize("K", [1, 3])
+def test_multipliers_of_acc_vr_extra_keep_their_sum_of_zero(problem, K):
+    """Each e, read off its round's equation, has sum zero and is q U^2 times the sum of past z."""
+    p = [np.full(len(own), 1 / len(own)) for own in problem.p]
+    places = [[range(len(own)) for own in p]] * 40  # so g is the gradient at y
+    coins = np.random.default_rng(0).random(40) < 0.3
+    step, q, mu = 0.1 / problem.smoothness, ACC["q"], min(problem.sigma)
+    iterates = run_acc_vr_extra(problem, LAPLACIAN, step, K, places, p, coins)
+    U2 = ACC["s"] * (np.eye(4) - acc_vr_extra.chebyshev(LAPLACIAN, K))
+    past = 0 * iterates[0]
+    for z, y, z_next in acc_rounds(iterates, coins):
+        moved = q * (z_next - z) + mu * step * (z_next - y) + step * problem.grads(y)
+        e = -moved - q * U2 @ z
+        np.testing.assert_allclose(e.sum(axis=0), 0, atol=1e-12)
+        np.testing.assert_allclose(e, q * U2 @ past, atol=1e-12)
+        past = past + z_next
+
+
+def test_acc_vr_extras_mean_step_is_the_full_gradients(problem):
+    """Its x is affine in g, and each node's g in its own draw: the mean has g = the gradient."""
+    places, coins = [[[j] for j in drawn] for drawn in draws(problem, 6)], [0, 1, 0, 0, 1, 0, 0]
+    step, q, mu = 0.1 / problem.smoothness, ACC["q"], min(problem.sigma)
+
+    def run(last):
+        arguments = (problem, LAPLACIAN, step, 2, [*places, last], problem.p, coins)
+        return run_acc_vr_extra(*arguments)
+
+    mean = np.zeros((4, 3))
+    for i, p in enumerate(problem.p):
+        for j, chance in enumerate(p):
+            iterates = run([[j] if node == i else [0] for node in range(4)])
+            mean[i] += chance * iterates[-1][i]
+    *earlier, (z, y, _) = acc_rounds(iterates, coins)
+    U2 = ACC["s"] * (np.eye(4) - acc_vr_extra.chebyshev(LAPLACIAN, 2))
+    pulls = q * U2 @ (z + sum(z_next for *_, z_next in earlier))
+    right = q * z + mu * step * y - step * problem.grads(y) - pulls
+    z_next = right / (q + mu * step)
+    np.testing.assert_allclose(mean, y + q * (z_next - z), atol=1e-12)
+
+
+def test_acc_vr_extra_of_one_node_is_loopless_katyusha():
+    """With alpha = N a / q for the mean form's gradients, and w+ = x of before the round."""
+    alone = Quadratic(sizes=(6,))
+    data = katyusha.data_of(
+        list(zip(alone.rows, alone.labels, alone.weights, strict=True)), alone.sigma, "squared"
+    )
+    p = np.array([katyusha.probability(data, k) for k in range(6)])
+    rng = np.random.default_rng(0)
+    places = [[list(rng.choice(6, size=2, p=p))] for _ in range(30)]
+    coins = rng.random(30) < 0.3
+    q, r, step = ACC["q"], ACC["r"], 0.1 / alone.smoothness
+    found = run_acc_vr_extra(alone, [[0.0]], step, 2, places, [p], coins)
+    c = katyusha.Constants(tau1=q, tau2=r, alpha=6 * step / q, theta=1.0)
+    x = z = w = alone.start[0]
+    for new, batches, coin in zip(found[1:], places, coins, strict=True):
+        before = x
+        x, z = katyusha.inner_round(data, c, x, z, w, batches)
+        w = before if coin else w
+        np.testing.assert_allclose(new[0], x, atol=1e-13)
 
 
 def exact_grads(problem):
