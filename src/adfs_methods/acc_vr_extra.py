@@ -1,0 +1,268 @@
+"""Acc-VR-EXTRA: EXTRA with Katyusha's momentum, gradients of samples, and Chebyshev gossip.
+
+Node i has ``f_i = sum_j f_ij + sigma_i/2 |.|^2``, with ``f_ij`` convex and ``L_ij``-smooth; ``f``
+is their sum over all nodes, mu-strongly convex and L-smooth: ``mu = min sigma_i``, ``L = max_i
+(sigma_i + lambda_max(B_i))``. ``U^2 = s (I - C)`` with C = K rounds of Chebyshev gossip. In each
+round every node draws ``b`` rows with ``p_ij = L_ij / sum_j L_ij``; with ``q = t1``, ``r = t2``,
+
+    y = q z + r w + (1 - q - r) x,   g = grad f(w) + sigma (y - w)
+                                         + (1/b) sum_drawn (grad f_ij(y) - grad f_ij(w)) / p_ij,
+    q (z+ - z) + mu a (z+ - y) + a g + e + q U^2 z = 0,     e+ = e + q U^2 z+,
+    x+ = y + q (z+ - z),     w+ = x with probability p, for all nodes at once, else w.
+
+A new ``w`` takes a pass, and keeps its slopes. Li, Lin, Fang: Variance reduced EXTRA and DIGing and
+their optimal acceleration (2022): gradients of ``O(m + sqrt(m kappa_s))`` samples. Parameters and
+proof are our own:
+
+Theorem. Let ``C`` contract by ``c``, ``l = s (1 - c)``, ``u = s (1 + c)``, ``d = mu a / q``, ``q +
+r <= 1``, ``v = rho / (1 - rho)``, Lb = max_i sum_j L_ij. V contracts by ``1 - rho`` in the mean, if
+
+    v <= d,    rho + r rho / (p - rho) <= q,    a (Lb/b) (1 + d + a L + (1 + v) u/2) <= r (1 + d)^2,
+    v (a (L - mu) / (q l) + max_{k = l, u} (1 - k)^2 / (k (1 - 3k/4 - a L))) <= 1 - 2 d^2 / l^2,
+
+with positive denominators; with one node ``a L <= 1`` and ``u = 0`` in the place of the last line.
+
+    V = h(x) + r h(w) / (p - rho) + (1 + v) / (2 a) (q^2 <z, (I - U^2/2) z> + |n|^2),
+
+where all letters are differences to the optimum, ``h`` is f less its linear part there, so ``h >=
+0`` and ``grad h(0) = 0``, and ``e = U n`` with n in the range of U.
+
+Proof. Let N = z+ - z, P = I - U^2, G = grad h(y). Then a g + mu a (z+ - y) + U n+ + q P N = 0 and
+n+ - n = q U z+. Put ``-q z = -q y + r (w - y) + (1 - q - r)(x - y)`` and ``a <g, z+>`` from these
+into h(x+) <= h(y) + q <G, N> + (L/2) q^2 |N|^2. By convexity, and by h(0) >= h(y) - <G, y> + mu/2
+|y|^2 + |G - mu y|^2 / (2 (L - mu)) (the terms in |y|^2 cancel, |n+ - n|^2 = q^2 |U z+|^2),
+
+    E h(x+) <= (1 - q - r) h(x) + r (h(w) - D(w, y)) + q E<G - g, N> - q |G - mu y|^2 / (2 (L - mu))
+      + (|n|^2 - E|n+|^2) / (2 a) - (q mu / 2) E|z+ - y|^2 - (q^2/2a) (E(1 + d)|z+|^2 - <z, P z>
+      + E<N, (P - a L) N>),
+
+D a Bregman distance. The first two lines of the theorem's parts in h are those of V by the choice
+of r / (p - rho). What V+ has more than the right-hand side of (1 - rho) V is paid as follows, in
+each mode of U^2 with eigenvalue k, 0 or in [l, u]; a bar means without noise, and noise ``i = g -
+E g`` moves z+ by -a i / (q (1 + d)), n+ by U of q times that, and E|i|^2 <= (2 Lb/b) D(w, y):
+
+1. U nbar+ = -a (G - mu y) - mu a zbar+ - q P Nbar, so for 1/k1 + 1/k2 + 1/k3 = 1 the excess v |nbar+
+   |^2 is at most v/k (k1 a^2 |G - mu y|^2 + k2 mu^2 a^2 |zbar+|^2 + k3 q^2 (1 - k)^2 |Nbar|^2).
+2. k1 takes the term of |G - mu y|^2, k1 = q l / (v a (L - mu)). With k2 = k^2 / (2 d^2) there
+   remains q^2/2a times (1 + d) - (1 + v)(1 - k/2) - v k/2 >= k/2 of |zbar+|^2, and as much of
+   |z|^2: together at least k/4 |Nbar|^2. So k3 takes v k3 (1 - k)^2 <= k (1 - k - a L + k/4), whose
+   difference is concave in k: it is enough at l and u. The sum of 1/k1, 1/k2, 1/k3 is the last line.
+3. Noise adds a (1 + d + a L + (1 + v) k/2) E|i|^2 / (2 (1 + d)^2): at most r D(w, y).
+
+The parameters are those with the least predicted time per factor e. Nodes without smoothness draw
+uniformly. Kinds of rounds: 1 takes a new w.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import adfs
+from adfs.plugins import CoinRounds, Fact, Nodes, PerNode, PerSample, RoundMethod, Uses, whole
+from adfs_methods import steps
+
+TRIED = 21  # values of each of three parameters, several times, ever finer
+MOST = 1 << 20  # rows per node and round
+ROUNDING = 1e-9  # of r, above what the theorem needs
+FASTEST = 0.999
+
+
+class Sizes(NamedTuple):
+    """What the theorem depends on: L, mu and Lb."""
+
+    smoothness: float
+    convexity: float
+    total: float
+
+
+def excess(q: Any, a: Any, low: Any, high: Any, sizes: Sizes) -> Any:
+    """The largest ``v`` of the theorem but for noise and snapshots; not positive if none is."""
+    L, mu, _ = sizes
+    d = mu * a / q
+    with np.errstate(divide="ignore", invalid="ignore"):
+        if np.all(high == 0.0):
+            return np.where(a * L <= 1.0, d, 0.0)
+        ends = [(1.0 - k) ** 2 / (k * (1.0 - 0.75 * k - a * L)) for k in (low, high)]
+        dual = (1.0 - 2.0 * (d / low) ** 2) / (a * (L - mu) / (q * low) + np.maximum(*ends))
+    return np.where(1.0 - 0.75 * high - a * L > 0.0, np.minimum(d, dual), 0.0)
+
+
+def noise(q: Any, a: Any, v: Any, high: Any, sizes: Sizes) -> Any:
+    """The least ``r b``."""
+    d = sizes.convexity * a / q
+    return (
+        a * sizes.total * (1.0 + d + a * sizes.smoothness + 0.5 * (1.0 + v) * high) / (1.0 + d) ** 2
+    )
+
+
+class Parameters(NamedTuple):
+    """Those of the page; ``low`` and ``high`` are l and u."""
+
+    low: float
+    high: float
+    q: float
+    r: float
+    a: float
+    b: int
+    p: float
+
+    def rate(self, sizes: Sizes) -> float:
+        """The largest ``rho`` of the theorem, 0 if there is none."""
+        q, r, a, p = self.q, self.r, self.a, self.p
+        v = float(excess(q, a, self.low, self.high, sizes))
+        spare = r * self.b - float(noise(q, a, 0.0, self.high, sizes))  # v adds high/2 times v
+        slope = float(noise(q, a, 1.0, self.high, sizes)) - (r * self.b - spare)
+        if q + r > 1.0 or spare < 0.0 or v <= 0.0:
+            return 0.0
+        v = min(v, spare / slope) if slope > 0.0 else v
+        half = 0.5 * (p + q + r)
+        snapshots = p * q / (half + math.sqrt(half * half - p * q))
+        return min(v / (1.0 + v), snapshots, FASTEST)
+
+
+def fastest(
+    contraction: float | None, sizes: Sizes, work: tuple[float, float, float], batch: int | None
+) -> tuple[float, Parameters]:
+    """The least time per factor e, and its parameters; ``contraction`` is None without edges.
+
+    ``work`` is the time of a sample, of a pass, and of a round's gossip. Tried are ``a L``, ``q``
+    relative to ``a sqrt(mu L / l)``, and ``u``; ``v``, ``r``, ``b`` and ``p`` follow.
+    """
+    L, mu, _ = sizes
+    sample, a_pass, gossip = work
+    least_a = 0.01 * min(1.0, L / max(sizes.total, L))
+    ends = [(least_a, 1.0), (0.5, 60.0), (2.0 * least_a, 1.3)]
+    axes = [np.geomspace(*each, TRIED) for each in ends]
+    best = math.inf, Parameters(0.0, 0.0, 1.0, 0.0, 0.0, 1, 1.0)
+    for _ in range(4):
+        a, q, high = (each.ravel() for each in np.meshgrid(*axes, indexing="ij"))
+        a, low = a / L, high
+        if contraction is None:
+            low, high = np.ones_like(a), np.zeros_like(a)
+        else:
+            low = high * (1.0 - contraction) / (1.0 + contraction)
+        q = q * a * np.sqrt(mu * L / low)
+        v = excess(q, a, low, high, sizes)
+        ok = (v > 0.0) & (q < 1.0)
+        v = np.where(ok, v, 1.0)
+        rho = np.minimum(v / (1.0 + v), FASTEST)
+        ok &= rho < q
+        slack = np.where(ok, q - rho, 1.0)
+        need = noise(q, a, v, high, sizes) * (1.0 + ROUNDING)
+        least = need / np.where(ok, np.minimum(1.0 - q, slack * (1.0 - rho) / rho), 1.0)
+        wanted = np.sqrt(rho * need * a_pass / (slack * sample)) if batch is None else batch
+        b = np.ceil(np.maximum(np.maximum(least, wanted), 1.0))
+        ok &= b <= (MOST if batch is None else batch)
+        r = need / b
+        p = np.minimum(rho * (1.0 + r / slack), 1.0)
+        time = np.where(ok, (b * sample + p * a_pass + gossip) / rho, math.inf)
+        k = int(np.argmin(time))
+        if not ok[k]:
+            break
+        numbers = (float(each[k]) for each in (low, high, q, r, a))
+        best = min(best, (float(time[k]), Parameters(*numbers, int(b[k]), float(p[k]))))
+        near = np.unravel_index(k, [TRIED] * 3)
+        axes = [
+            np.geomspace(axis[max(j - 1, 0)], axis[min(j + 1, TRIED - 1)], TRIED)
+            for axis, j in zip(axes, near, strict=True)
+        ]
+    return best
+
+
+@dataclass
+class AccVrExtraState:
+    """The points of the page, the slopes and gradients at w, and ``q U^2 z``."""
+
+    theta: PerNode  # x
+    z: PerNode
+    w: PerNode
+    e: PerNode
+    pull: PerNode
+    gradient: PerNode
+    slopes: PerSample
+
+
+@adfs.register("acc-vr-extra", by_name=True)
+class AccVrExtra(RoundMethod[AccVrExtraState]):
+    """Acc-VR-EXTRA: accelerated EXTRA with sampled gradients and Chebyshev gossip."""
+
+    proven = True
+    dual = "slopes"
+
+    def __init__(self, nodes: Nodes, rounds: int | None = None, batch: int | None = None) -> None:
+        super().__init__(nodes)
+        problem, known = nodes.problem, nodes.problem.conditioning
+        sizes = Sizes(
+            steps.smoothness(nodes), steps.convexity(nodes), float(known.total_smoothness.max())
+        )
+        if batch is not None:
+            batch = whole("batch", batch, least=1, most=MOST)
+        setting, alone = nodes.setting, problem.n_nodes == 1
+        costs, speed = setting.costs.of(problem), np.asarray(setting.delays.speed)
+        sample = max(float(np.max(speed * costs.sampled_gradient)), 1e-9)
+        a_pass = float(np.max(speed * costs.gradient * problem.sizes))
+        tau = float(np.max(setting.delays.tau))
+        tried = gossip_rounds(nodes) if rounds is None else [whole("rounds", rounds, least=1)]
+        found = []
+        for k in tried:
+            contraction = None if alone else nodes.chebyshev(k).contraction
+            found.append((*fastest(contraction, sizes, (sample, a_pass, k * tau), batch), k))
+        _, self.chosen, self.rounds = min(found)
+        self.sizes, chosen = sizes, self.chosen
+        self.strength = 0.5 * (chosen.low + chosen.high)  # s
+        self.gossip, self.rho = nodes.chebyshev(self.rounds), chosen.rate(sizes)
+        parts = [known.smoothness(node) for node in nodes.numbers.tolist()]
+        laws = [L / L.sum() if L.any() else np.full(len(L), 1.0 / len(L)) for L in parts]
+        self.sampler = nodes.sampler(np.concatenate(laws), "acc-vr-extra")
+        self.source = CoinRounds(chosen.p, setting.seed, "acc-vr-extra/coin")
+        each = Uses(samples=chosen.b, gossips=self.rounds)
+        self.uses = [each, each._replace(gradients=1)]
+        self.facts = [
+            *steps.problem_facts(nodes),
+            Fact("Lb", sizes.total, "max_i sum_j L_ij"),
+            Fact("K", self.rounds, "rounds of gossip in a round"),
+            Fact("s", self.strength, "U^2 = s (I - C)"),
+            Fact("a", chosen.a, "step"),
+            Fact("q", chosen.q, "momentum: weight of z"),
+            Fact("r", chosen.r, "weight of the snapshot w"),
+            Fact("b", chosen.b, "rows per node and round"),
+            Fact("p", chosen.p, "probability of a new snapshot"),
+        ]
+
+    def start(self, theta: PerNode) -> AccVrExtraState:
+        """All nodes at one model: one pass, counted nowhere, as set-up."""
+        zero, slopes = np.zeros_like(theta), self.nodes.slopes(theta)
+        gradient = self.nodes.row_sums(slopes) + self.nodes.sigma * theta
+        return AccVrExtraState(
+            theta, theta.copy(), theta.copy(), zero, zero.copy(), gradient, slopes
+        )
+
+    def round(self, state: AccVrExtraState, t: int, kind: int) -> None:
+        """Some samples per node, so many rounds of gossip, and for kind 1 a pass."""
+        nodes, (_, _, q, r, a, b, _) = self.nodes, self.chosen
+        x, z, ridge = state.theta, state.z, self.sizes.convexity * a
+        y = q * z + r * state.w + (1.0 - q - r) * x
+        places = self.sampler.draw(t, b)
+        change = nodes.sample_slopes(y, places) - state.slopes[places]
+        g = state.gradient + nodes.sigma * (y - state.w)
+        nodes.add_rows(change / (b * self.sampler.p[places]), places, g)
+        state.z = (q * z + ridge * y - a * g - state.e - state.pull) / (q + ridge)
+        state.pull = q * self.strength * (state.z - self.gossip(state.z))
+        state.e = state.e + state.pull
+        state.theta = y + q * (state.z - z)
+        if kind == 1:
+            state.w, state.slopes[:] = x, nodes.slopes(x)
+            state.gradient = nodes.row_sums(state.slopes) + nodes.sigma * x
+
+
+def gossip_rounds(nodes: Nodes) -> list[int]:
+    """Numbers of rounds to try, up to where disagreement falls to about a hundredth."""
+    spectrum = nodes.problem.topology.spectrum
+    if nodes.problem.n_nodes == 1:
+        return [0]
+    root = math.sqrt(spectrum.lambda_min / spectrum.lambda_max)
+    left = (1.0 - root) / (1.0 + root)
+    most = math.ceil(math.log(0.005) / math.log(left)) if left > 0.005 else 1
+    return sorted({round(each) for each in np.geomspace(1, most, 24)})
