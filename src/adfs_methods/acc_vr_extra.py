@@ -1,56 +1,34 @@
-"""Acc-VR-EXTRA: EXTRA with Katyusha's momentum, gradients of samples, and Chebyshev gossip.
+"""Acc-VR-EXTRA: EXTRA with Katyusha's momentum, sampled gradients, and Chebyshev gossip.
 
-Node i has ``f_i = sum_j f_ij + sigma_i/2 |.|^2``, with ``f_ij`` convex and ``L_ij``-smooth; ``f``
-is their sum over all nodes, mu-strongly convex and L-smooth: ``mu = min sigma_i``, ``L = max_i
-(sigma_i + lambda_max(B_i))``. ``U^2 = s (I - C)`` with C = K rounds of Chebyshev gossip. In each
-round every node draws ``b`` rows with ``p_ij = L_ij / sum_j L_ij``; with ``q = t1``, ``r = t2``,
+Node i has ``f_i = sum_j f_ij + sigma_i/2 |.|^2``, with ``f_ij`` convex and ``L_ij``-smooth; ``mu =
+min sigma_i``, ``L = max_i (sigma_i + lambda_max(B_i))``, ``Lb = max_i sum_j L_ij``. ``U^2 = s (I -
+C)`` with C = K rounds of Chebyshev gossip. In a round every node draws b rows with ``p_ij = L_ij /
+sum_j L_ij``:
 
-    y = q z + r w + (1 - q - r) x,   g = grad f(w) + sigma (y - w)
-                                         + (1/b) sum_drawn (grad f_ij(y) - grad f_ij(w)) / p_ij,
-    q (z+ - z) + mu a (z+ - y) + a g + e + q U^2 z = 0,     e+ = e + q U^2 z+,
-    x+ = y + q (z+ - z),     w+ = x with probability p, for all nodes at once, else w.
+    y = q z + r w + (1 - q - r) x
+    g = grad f(w) + sigma (y - w) + (1/b) sum_drawn (grad f_ij(y) - grad f_ij(w)) / p_ij
+    q (z+ - z) + mu a (z+ - y) + a g + e + q U^2 z = 0,    e+ = e + q U^2 z+
+    x+ = y + q (z+ - z),    w+ = x with probability p, for all nodes at once, else w.
 
-A new ``w`` takes a pass, and keeps its slopes. Li, Lin, Fang: Variance reduced EXTRA and DIGing and
-their optimal acceleration (2022): gradients of ``O(m + sqrt(m kappa_s))`` samples. Parameters and
-proof are our own:
+A new ``w`` takes a pass, and its slopes are kept. Shown is x. Li, Lin, Fang: Variance reduced EXTRA
+and DIGing and their optimal acceleration (2022), with parameters and a proof of our own:
 
-Theorem. Let ``C`` contract by ``c``, ``l = s (1 - c)``, ``u = s (1 + c)``, ``d = mu a / q``, ``q +
-r <= 1``, ``v = rho / (1 - rho)``, Lb = max_i sum_j L_ij. V contracts by ``1 - rho`` in the mean, if
+Theorem (proof: docs/algorithms/acc-vr-extra.md). Let C contract by c, ``l = s (1 - c)``, ``u = s
+(1 + c)``, ``d = mu a / q``, ``q + r <= 1``. For ``rho < p`` and ``v = rho / (1 - rho)`` let
 
-    v <= d,    rho + r rho / (p - rho) <= q,    a (Lb/b) (1 + d + a L + (1 + v) u/2) <= r (1 + d)^2,
+    v <= d,    rho + r rho / (p - rho) <= q,
+    a (Lb/b) (1 + d + a L + (1 + v) u/2) <= r (1 + d)^2,
     v (a (L - mu) / (q l) + max_{k = l, u} (1 - k)^2 / (k (1 - 3k/4 - a L))) <= 1 - 2 d^2 / l^2,
 
-with positive denominators; with one node ``a L <= 1`` and ``u = 0`` in the place of the last line.
+with ``3u/4 + a L < 1``. Then a round contracts by ``1 - rho`` in expectation
 
     V = h(x) + r h(w) / (p - rho) + (1 + v) / (2 a) (q^2 <z, (I - U^2/2) z> + |n|^2),
 
-where all letters are differences to the optimum, ``h`` is f less its linear part there, so ``h >=
-0`` and ``grad h(0) = 0``, and ``e = U n`` with n in the range of U.
+where ``e = U n``, letters are differences to the optimum, and ``h`` is the sum of all f_i less its
+linear part there. With one node ``u = 0``, and ``a L <= 1`` stands for the last line.
 
-Proof. Let N = z+ - z, P = I - U^2, G = grad h(y). Then a g + mu a (z+ - y) + U n+ + q P N = 0 and
-n+ - n = q U z+. Put ``-q z = -q y + r (w - y) + (1 - q - r)(x - y)`` and ``a <g, z+>`` from these
-into h(x+) <= h(y) + q <G, N> + (L/2) q^2 |N|^2. By convexity, and by h(0) >= h(y) - <G, y> + mu/2
-|y|^2 + |G - mu y|^2 / (2 (L - mu)) (the terms in |y|^2 cancel, |n+ - n|^2 = q^2 |U z+|^2),
-
-    E h(x+) <= (1 - q - r) h(x) + r (h(w) - D(w, y)) + q E<G - g, N> - q |G - mu y|^2 / (2 (L - mu))
-      + (|n|^2 - E|n+|^2) / (2 a) - (q mu / 2) E|z+ - y|^2 - (q^2/2a) (E(1 + d)|z+|^2 - <z, P z>
-      + E<N, (P - a L) N>),
-
-D a Bregman distance. The first two lines of the theorem's parts in h are those of V by the choice
-of r / (p - rho). What V+ has more than the right-hand side of (1 - rho) V is paid as follows, in
-each mode of U^2 with eigenvalue k, 0 or in [l, u]; a bar means without noise, and noise ``i = g -
-E g`` moves z+ by -a i / (q (1 + d)), n+ by U of q times that, and E|i|^2 <= (2 Lb/b) D(w, y):
-
-1. U nbar+ = -a (G - mu y) - mu a zbar+ - q P Nbar, so for 1/k1 + 1/k2 + 1/k3 = 1 the excess v |nbar+
-   |^2 is at most v/k (k1 a^2 |G - mu y|^2 + k2 mu^2 a^2 |zbar+|^2 + k3 q^2 (1 - k)^2 |Nbar|^2).
-2. k1 takes the term of |G - mu y|^2, k1 = q l / (v a (L - mu)). With k2 = k^2 / (2 d^2) there
-   remains q^2/2a times (1 + d) - (1 + v)(1 - k/2) - v k/2 >= k/2 of |zbar+|^2, and as much of
-   |z|^2: together at least k/4 |Nbar|^2. So k3 takes v k3 (1 - k)^2 <= k (1 - k - a L + k/4), whose
-   difference is concave in k: it is enough at l and u. The sum of 1/k1, 1/k2, 1/k3 is the last line.
-3. Noise adds a (1 + d + a L + (1 + v) k/2) E|i|^2 / (2 (1 + d)^2): at most r D(w, y).
-
-The parameters are those with the least predicted time per factor e. Nodes without smoothness draw
-uniformly. Kinds of rounds: 1 takes a new w.
+The parameters are those with the least predicted time per factor e. A node without smoothness draws
+uniformly. Kinds of rounds: 1 takes a new w at its end.
 """
 
 import math
@@ -158,14 +136,14 @@ def fastest(
         r = need / b
         p = np.minimum(rho * (1.0 + r / slack), 1.0)
         time = np.where(ok, (b * sample + p * a_pass + gossip) / rho, math.inf)
-        k = int(np.argmin(time))
+        k: int = int(np.argmin(time))
         if not ok[k]:
             break
-        numbers = (float(each[k]) for each in (low, high, q, r, a))
-        best = min(best, (float(time[k]), Parameters(*numbers, int(b[k]), float(p[k]))))
+        chosen = Parameters(low[k], high[k], q[k], r[k], a[k], int(b[k]), p[k])
+        best = min(best, (float(time[k]), chosen))
         near = np.unravel_index(k, [TRIED] * 3)
         axes = [
-            np.geomspace(axis[max(j - 1, 0)], axis[min(j + 1, TRIED - 1)], TRIED)
+            np.geomspace(axis[max(int(j) - 1, 0)], axis[min(int(j) + 1, TRIED - 1)], TRIED)
             for axis, j in zip(axes, near, strict=True)
         ]
     return best
