@@ -72,7 +72,8 @@ class Energy:
     def mean_after(self, x, z, w, n):
         """Over all draws of all nodes, and the coin."""
         own, total, sizes = self.own, 0.0, self.problem.sizes
-        q, b, p = self.chosen.q, self.chosen.b, self.chosen.p
+        _, _, q, r, _, b, p = self.chosen
+        y = q * z + r * w + (1.0 - q - r) * x
         each = [list(itertools.product(range(m), repeat=b)) for m in sizes]
         for drawn in itertools.product(*each):
             places = self.problem.offsets[:-1, None] + np.array(drawn)
@@ -84,6 +85,9 @@ class Energy:
                 own.round(state, 0, kind)
                 later = n + q * self.u @ state.z
                 np.testing.assert_allclose(state.e, self.u @ later, rtol=0, atol=1e-9)
+                np.testing.assert_allclose(
+                    state.theta, y + q * (state.z - z), rtol=1e-12, atol=1e-12
+                )
                 assert np.array_equal(state.w, x if kind == 1 else w)
                 value = self(state.theta, state.z, state.w, later)
                 total += chance * math.prod(self.p[places].ravel()) * value
@@ -249,8 +253,8 @@ def test_a_round_declares_its_samples_its_gossip_and_new_snapshots():
     own = prepare(problem, "acc-vr-extra", rule="batch=3,rounds=2").algorithm
     each = Uses(samples=3, gossips=2)
     assert own.uses == [each, each._replace(gradients=1)]
-    kinds = own.source.draw(0, 4000).which
-    assert kinds.mean() == pytest.approx(own.chosen.p, abs=0.05)
+    kinds = own.source.draw(0, 100_000).which
+    assert kinds.mean() == pytest.approx(own.chosen.p, rel=0.05)
 
 
 @pytest.mark.parametrize("graph", ["path:6", "grid:3x3", "complete:5", "single"])
