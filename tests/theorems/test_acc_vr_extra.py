@@ -11,12 +11,40 @@ from numpy.polynomial import chebyshev
 from adfs import Delays, Problem, Topology
 from adfs.plugins import Uses, prepare
 from adfs_methods.acc_vr_extra import Parameters, Sizes, fastest
+from oracles import acc_vr_extra as literal
 from oracles import augmented, losses
 from support.problems import make_case, make_shards, stored_as
 from support.rounds import gradients_of
 
 LOSSES = ("logistic", "squared", "squared_hinge")
 WORK = (1.0, 1000.0, 5.0)
+
+
+CASES = [("grid:2x2", "logistic"), ("ring:5", "squared"), ("star:4", "squared_hinge"),
+         ("complete:3", "huber"), ("single", "logistic")]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["dense", "csr"])
+@pytest.mark.parametrize(("graph", "loss"), CASES)
+def test_every_round_is_that_of_the_literal_text(graph, loss, kind):
+    case = make_case(graph, loss, seed=4, density=0.6)
+    problem, start = stored_as(case, kind), np.random.default_rng(1).standard_normal(4)
+    method = prepare(problem, "acc-vr-extra", rule="batch=3", seed=7)
+    own, chosen, n = method.algorithm, method.algorithm.chosen, problem.n_nodes
+    coins = method.source.draw(0, 80).which
+    assert set(coins) == {0, 1}
+    expected = literal.acc_vr_extra(
+        *zip(*case.shards, strict=True), problem.sigma, problem.topology.laplacian().toarray(),
+        np.tile(start, (n, 1)), chosen.q, chosen.r, chosen.a, own.strength, own.rounds,
+        [own.sampler.draw(t, 3) - problem.offsets[:-1, None] for t in range(80)],
+        np.split(own.sampler.p, problem.offsets[1:-1]), coins,
+        lambda z, y: float(losses.derivative(loss, z, y)),
+    )  # fmt: skip
+    state = own.init(start)
+    for t, X in enumerate(expected):
+        np.testing.assert_allclose(own.output(state), X, rtol=0, atol=1e-10)
+        state = own.step(state, method.source.draw(t, t + 1))
+    assert np.abs(expected[-1] - start).max() > 0.05
 
 
 def gossip_matrix(topology, rounds):
