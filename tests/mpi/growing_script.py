@@ -31,6 +31,7 @@ def found(make, folder):
     for name, layout in (("dense", np.asarray), ("csr", sp.csr_matrix)):
         problem = make(layout)
         options = {"tol": 1e-11, "tau": 1.0, "evaluate_every": 1, "progress": False}
+        options["costs"] = adfs.Costs(hessian=10.0)  # so all kinds of evaluations occur
         whole = adfs.solve(problem, "newton", **options)
         numbers.append([*bits(whole), len(whole.parameters.shares)])
         for stop in range(1, 5):

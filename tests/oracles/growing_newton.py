@@ -1,7 +1,8 @@
 """Newton's method on growing samples, dense and literal: every sample is a problem of its own.
 
 Shards are a list of (X_i, y_i, w_i). ``samples[k][i]`` are the numbers of node i's rows in sample
-k; the last sample has all rows. Times are pairs: an evaluation with a Hessian, and without.
+k; the last sample has all rows. Times are pairs: an evaluation with a Hessian, and without;
+``blurred_time`` is that of one at all rows with the Hessian of the sample below.
 """
 
 import math
@@ -29,35 +30,60 @@ def squared_gradients(shards, rows, loss, theta):
     return total
 
 
-def growing_newton(shards, sigma, loss, samples, shares, times, n_evaluations):
-    """Points taken, trial points, and (sample, with a Hessian or not) of each evaluation."""
+def growing_newton(shards, sigma, loss, samples, shares, times, blurred_time, n_evaluations):
+    """Points taken, trial points, and (sample, Hessian) of each evaluation.
+
+    The Hessian is "own", "kept" or "blurred".
+    """
     n, n_rows, last = len(shards), sum(len(y) for _, y, _ in shards), len(samples) - 1
     d, total = shards[0][0].shape[1], sum(sigma)
     theta = trial = np.zeros(d)
     at_zero = augmented.objective(shards, sigma, loss, trial)
-    level, keeps, spent, row, damping = 0, False, 0.0, 0.0, 0.0
+    level, which, spent, row, damping = 0, "own", 0.0, 0.0, 0.0
     value = direction = gradient = None
     curve = left = math.inf
-    unit, stale, failed = 0.0, False, False
+    blur = 4 * d / sum(len(own) for own in samples[last - 1])
+    unit, stale, blurred, failed = 0.0, False, False, False
     taken, trials, kinds = [], [], []
+
+    def time(level, which):
+        return blurred_time if which == "blurred" else times[level][int(which == "kept")]
+
+    def chosen(level, decrement, left):
+        """The Hessian with which the decrement falls most per time."""
+        fresh = curve * math.sqrt(decrement)
+        if failed or damping > 0 or fresh >= 1:
+            return "own"
+        parts = {"own": fresh, "kept": left}
+        if level == last:
+            parts["blurred"] = fresh + blur
+        gains = {
+            each: min(math.log(1e4), math.inf if part == 0 else -math.log(part)) / time(level, each)
+            for each, part in parts.items()
+            if part < 1
+        }
+        return max(gains, key=lambda each: gains[each])
+
     for t in range(n_evaluations):
-        kinds.append((level, not keeps))
-        spent += times[level][int(keeps)]
+        kinds.append((level, which))
+        spent += time(level, which)
         here, odds = sampled(shards, samples[level]), 1 / shares[level] - 1
         ridge = [each + odds * row / n for each in sigma]
         new_value = augmented.objective(here, ridge, loss, trial)
         new_gradient = augmented.gradient(here, ridge, loss, trial)
         before = None if value is None else -(gradient @ direction)
-        was_stale, was_damped = stale, damping > 0
+        was_stale, was_blurred, was_damped = stale, blurred, damping > 0
         good = value is None or second_order.falls_enough(
             value, gradient @ direction, new_value, new_gradient @ direction, at_zero
         )
         if good:
             theta, value, gradient = trial, new_value, new_gradient
             damping = damping / 4 if damping / 4 >= total else 0.0
-            stale = keeps
-            if not keeps:
-                bare = second_order.hessian(here, [0.0], loss, theta)
+            stale = which == "kept"
+            if not stale:
+                blurred = which == "blurred"
+                of = sampled(shards, samples[last - 1]) if blurred else here
+                bare = second_order.hessian(of, [0.0], loss, theta)
                 if t == 0:
                     row = np.trace(bare) / n_rows
                 hessian, curvature = bare + (total + odds * row) * np.eye(d), np.trace(bare)
@@ -69,28 +95,25 @@ def growing_newton(shards, sigma, loss, samples, shares, times, n_evaluations):
         if good and before is not None and not was_damped:
             if was_stale:
                 left = decrement / before
+            elif was_blurred:
+                blur = max(blur, decrement / before)
             else:
                 curve = decrement / before**1.5
+        fresh = curve * math.sqrt(decrement) + (blur if blurred else 0)
         if not stale:
-            left = 4 * curve * math.sqrt(decrement)
-        expected = decrement * (left if stale else curve * math.sqrt(decrement))
+            left = 4 * curve * math.sqrt(decrement) + (blur if blurred else 0)
+        expected = decrement * (left if stale else fresh)
         taken.append(theta)
         trials.append(trial)
         if level < last:
             spread = squared_gradients(shards, samples[level], loss, trials[-2] if t else 0 * theta)
             unit = d * spread / curvature if curvature > 0 else 0.0
             following = level + (expected <= odds * unit and damping == 0)
-            if spent + times[following][0] > 0.5 * times[last][0]:
+            if spent + times[following][0] > 0.3 * times[last][0]:
                 following = last
             if following > level:
-                level, value, keeps, failed = following, None, False, False
+                level, value, failed = following, None, False
+                which = chosen(level, max(expected, odds * unit), math.inf)
                 continue
-        fresh = curve * math.sqrt(expected)
-        keeps = False
-        if not failed and damping == 0 and fresh < 1 and left < 1:
-            gains = [
-                min(math.log(1e4), math.inf if part == 0 else -math.log(part))
-                for part in (fresh, left)
-            ]
-            keeps = gains[1] / times[level][1] > gains[0] / times[level][0]
+        which = chosen(level, expected, left)
     return np.array(taken), np.array(trials), kinds

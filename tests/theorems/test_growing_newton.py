@@ -1,5 +1,6 @@
 """Newton on growing samples: the oracle, what samples are, what is charged, when it is chosen."""
 
+import itertools
 import math
 
 import numpy as np
@@ -17,6 +18,9 @@ from support.problems import REGRESSION, gaussian_problem, make_case, make_shard
 QUICK = Delays(tau=0.1)  # messages are cheap, so samples pay
 
 
+KINDS = [*itertools.product(range(3), ("own", "kept")), (2, "blurred")]  # with two samples
+
+
 def many_rows(loss="logistic", sigma=0.01, factor=1.0):
     """Three nodes with some hundred rows each, of unequal weight."""
     shards = make_shards(3, loss, seed=2, n_features=3, sizes=[150, 170, 190])
@@ -25,8 +29,12 @@ def many_rows(loss="logistic", sigma=0.01, factor=1.0):
     return make_case("path:3", loss, shards=shards, sigma=np.full(3, sigma))
 
 
-def prepare(problem, rule="tuned", seed=0):
-    return newton.prepare(problem, MethodSetting(rule, 0.1, delays=QUICK, seed=seed))
+DEAR = adfs.Costs(hessian=10.0)  # so those of samples pay at all rows
+
+
+def prepare(problem, rule="tuned", seed=0, costs=DEAR):
+    setting = MethodSetting(rule, 0.1, delays=QUICK, seed=seed, costs=costs)
+    return newton.prepare(problem, setting)
 
 
 def evaluations(method, n, start=None):
@@ -42,37 +50,41 @@ def evaluations(method, n, start=None):
     return np.array(taken), np.array(trials), kinds
 
 
+@pytest.mark.parametrize("costs", [adfs.Costs.paper(), DEAR])
 @pytest.mark.parametrize("kind", ["dense", "csr"])
 @pytest.mark.parametrize("loss", SMOOTH)
-def test_it_is_the_literal_method_along_the_whole_run(loss, kind, monkeypatch):
+def test_it_is_the_literal_method_along_the_whole_run(loss, kind, costs, monkeypatch):
     monkeypatch.setattr(growing_newton, "LEAST", 2)
     case = many_rows(loss, factor=5.0)
-    method = prepare(stored_as(case, kind))
+    method = prepare(stored_as(case, kind), costs=costs)
     samples, shares = method.algorithm.samples, method.parameters.shares
     assert len(shares) == 3
     offsets = case.problem.offsets
     rows = [
         [samples.rows(node, level) - offsets[node] for node in range(3)] for level in range(2)
     ] + [[np.arange(size) for size in case.problem.sizes]]
-    times = method.clock.lengths.reshape(-1, 2)
+    *times, blurred_time = method.clock.lengths
     expected = literal.growing_newton(
-        case.shards, case.problem.sigma, loss, rows, shares, times, n_evaluations=14
-    )
+        case.shards, case.problem.sigma, loss, rows, shares, np.reshape(times, (-1, 2)),
+        blurred_time, n_evaluations=14,
+    )  # fmt: skip
     taken, trials, kinds = evaluations(method, 14)
     moves = np.abs(expected[1] - expected[0]).max(axis=1) > 1e-7  # the others are of rounding
     n_moves = 1 + int(np.flatnonzero(moves)[-1])
     assert n_moves >= 4
-    found = [(kind // 2, kind % 2 == 0) for kind in kinds]
+    found = [KINDS[kind] for kind in kinds]
     assert found[:n_moves] == expected[2][:n_moves]
     np.testing.assert_allclose(taken, expected[0], rtol=1e-10, atol=1e-10)
     np.testing.assert_allclose(trials, expected[1], rtol=1e-10, atol=1e-10)
 
 
-def test_hessians_were_kept_in_what_was_compared(monkeypatch):
+def test_all_kinds_of_hessians_were_in_what_was_compared(monkeypatch):
     monkeypatch.setattr(growing_newton, "LEAST", 2)
-    kinds = evaluations(prepare(many_rows().problem), 14)[2]
-    assert {0, 1} & {kind % 2 for kind in kinds} == {0, 1}
-    assert {kind // 2 for kind in kinds} == {0, 1, 2}
+    kinds = set()
+    for loss in SMOOTH:
+        kinds |= {KINDS[kind] for kind in evaluations(prepare(many_rows(loss).problem), 14)[2]}
+    assert {level for level, _ in kinds} == {0, 1, 2}
+    assert {which for _, which in kinds} == {"own", "kept", "blurred"}
 
 
 @pytest.mark.parametrize("loss", SMOOTH)
@@ -146,7 +158,7 @@ def test_theory_is_plain_newton_and_so_is_tuned_where_nothing_is_to_gain():
     assert a.idealized_time == b.idealized_time
 
 
-def test_samples_are_chosen_where_they_take_half_an_evaluation_at_most():
+def test_samples_are_chosen_where_they_take_0_3_of_an_evaluation():
     def shares(overhead):
         return growing_newton.choose_shares(64_000, 10, lambda share: share + overhead)
 
@@ -156,28 +168,28 @@ def test_samples_are_chosen_where_they_take_half_an_evaluation_at_most():
         chosen = shares(overhead)
         if len(chosen) > 1:
             time = chosen[0] + overhead + sum(share + overhead for share in chosen[:-1])
-            assert time <= 0.5 * (1.0 + overhead)
+            assert time <= 0.3 * (1.0 + overhead)
     assert growing_newton.choose_shares(100, 10, lambda share: share) == (1.0,)
 
 
-def test_samples_never_take_more_than_half_an_evaluation():
+def test_samples_never_take_more_than_0_3_of_an_evaluation():
     for loss in SMOOTH:
         method = prepare(many_rows(loss, sigma=1e-4, factor=100.0).problem)
         times, last = method.clock.lengths, method.algorithm.samples.last
         kinds = evaluations(method, 40)[2]
-        assert sum(times[kind] for kind in kinds if kind // 2 < last) <= 0.5 * times[2 * last]
+        assert sum(times[kind] for kind in kinds if kind // 2 < last) <= 0.3 * times[2 * last]
 
 
 def test_a_model_to_start_from_is_improved_at_all_rows():
     problem = many_rows().problem
     method = prepare(problem)
     kinds = evaluations(method, 3, problem.optimum().theta)[2]
-    assert min(kind // 2 for kind in kinds) == method.algorithm.samples.last
+    assert min(kinds) >= 2 * method.algorithm.samples.last
 
 
 def test_a_run_is_charged_for_the_rounds_it_executed():
     problem = many_rows().problem
-    result = adfs.solve(problem, "newton", tol=1e-10, tau=0.1, evaluate_every=1)
+    result = adfs.solve(problem, "newton", tol=1e-10, tau=0.1, evaluate_every=1, costs=DEAR)
     method = prepare(problem)
     kinds = evaluations(method, result.iterations)[2]
     assert result.status == "converged"
@@ -187,12 +199,13 @@ def test_a_run_is_charged_for_the_rounds_it_executed():
     assert last["n_grad"] == sum(each.n_grad for each in counts)
     assert last["bytes"] == sum(each.bytes for each in counts)
     sizes = method.algorithm.samples.sizes.sum(axis=1)
-    assert last["n_grad"] == sum(sizes[kind // 2] for kind in kinds)
+    assert last["n_grad"] == sum(sizes[min(kind // 2, len(sizes) - 1)] for kind in kinds)
 
 
 @pytest.mark.parametrize("at", [1, 2, 3, 4])
 def test_a_run_stopped_at_any_level_goes_on_to_the_same_bits(tmp_path, at):
     problem, options = many_rows().problem, {"tol": 1e-11, "tau": 0.1, "evaluate_every": 1}
+    options["costs"] = DEAR
     whole = adfs.solve(problem, "newton", **options)
     assert whole.iterations > 4
     kept = adfs.Checkpoints(tmp_path / "run")

@@ -10,10 +10,11 @@ own. A sample is a smaller problem with the same minimiser but for its statistic
   ``d (1 / share - 1) tr G / tr H``, G the sum of the squared gradients of single rows.
 
 A step is expected to leave the part ``curve sqrt(decrement)`` of a decrement, with the ``curve`` of
-the last step; one with the Hessian of an earlier point four times as much, or what the last such
-step left. An evaluation computes a new Hessian only where the decrement falls more per time with
-it. At all rows this is Newton's method with its damping, after a step that failed there with all
-its Hessians.
+the last step. At all rows the Hessian may be that of the sample below: this leaves more, by four
+times d over the rows of that sample, or as much as the worst such step left. A step with the
+Hessian of an earlier point leaves four times as much as its own, or what the last such step left.
+The next evaluation has the Hessian with which the decrement falls most per time. At all rows this
+is Newton's method with its damping, after a step that failed there with all its Hessians.
 """
 
 import dataclasses
@@ -49,6 +50,7 @@ LEAST = 20  # rows per feature in a sample
 SHARE = 0.3
 OPENING = 2  # evaluations that the first sample usually takes; the others take one
 STALE = 4.0  # what a step with an earlier Hessian leaves, over what a step with its own leaves
+BLUR = 4.0  # what a step with a sample's Hessian leaves more, over d / rows of the sample
 DIGITS = math.log(1e4)  # most that a step at all rows is credited with: runs end
 
 
@@ -88,10 +90,13 @@ class GrowingState(NewtonState):
 
     level: int = 0  # sample of the next evaluation
     keeps: bool = False  # the next evaluation keeps the Hessian
+    blurs: bool = False  # or its Hessian is that of the sample below all rows
     center: Vector = field(default_factory=lambda: np.zeros(0))  # where the Hessian was taken
     bend: int = 0  # its sample
+    ridge: float = 0.0  # regularisation in it, beside sum sigma
     stale: bool = False  # the Hessian is not that of theta
     curve: float = math.inf  # what a step leaves, over the root of the decrement
+    blur: float = 0.0  # what one with the Hessian of the sample below leaves more
     left: float = math.inf  # what a step with an earlier Hessian leaves
     row: float = 0.0  # curvature of a mean row
     unit: float = 0.0  # statistical error, over 1 / share - 1
@@ -103,20 +108,20 @@ class GrowingState(NewtonState):
 class GrowingNewton(Newton[GrowingState]):
     """Newton's method on nested samples.
 
-    There are two kinds of evaluations per sample, with a Hessian and without; ``times`` has one
-    row per sample.
+    There are two kinds of evaluations per sample, with a Hessian and without, and last the one at
+    all rows with the Hessian of the sample below; ``times`` are in that order.
     """
 
     new_state = GrowingState
     vectors = (*Newton.vectors, "center")
     numbers = (
-        *Newton.numbers, "level", "keeps", "bend", "stale", "curve", "left", "row", "unit",
-        "careful", "spent",
+        *Newton.numbers, "level", "keeps", "blurs", "bend", "ridge", "stale", "curve", "blur",
+        "left", "row", "unit", "careful", "spent",
     )  # fmt: skip
 
     def __init__(
         self, problem: Problem, parameters: NewtonParameters, samples: NestedSamples,
-        times: base.Matrix,
+        times: Vector,
     ) -> None:  # fmt: skip
         super().__init__(problem, parameters)
         self.samples, self._times = samples, times
@@ -126,6 +131,8 @@ class GrowingNewton(Newton[GrowingState]):
             for level in range(samples.last + 1)
             for with_hessian in (True, False)
         ]
+        self.prices.append(self.prices[2 * samples.last])
+        self._blurred = 2 * samples.last + 2
         samples.load_kernels()
 
     def _price(self, level: int, with_hessian: bool) -> base.Counts:
@@ -139,6 +146,7 @@ class GrowingNewton(Newton[GrowingState]):
         state = super().init(theta)
         state.center = state.theta
         state.level = 0 if theta is None else self.samples.last
+        state.blur = BLUR * len(state.theta) / float(self.samples.sizes[-2].sum())
         return state
 
     def step(self, state: GrowingState, events: Events) -> GrowingState:
@@ -150,10 +158,12 @@ class GrowingNewton(Newton[GrowingState]):
         return events._replace(which=np.array(state.kinds, dtype=np.int32))
 
     def _evaluate(self, state: GrowingState) -> None:
-        state.kinds.append(2 * state.level + state.keeps)
-        state.spent += float(self._times[state.level, int(state.keeps)])
+        kind = self._blurred if state.blurs else 2 * state.level + state.keeps
+        state.kinds.append(kind)
+        state.spent += float(self._times[kind])
         objective, gradient, spread = self._values(state)
-        is_first, before, was_stale = np.isinf(state.objective), -state.slope, state.stale
+        is_first, before = np.isinf(state.objective), -state.slope
+        was_stale, was_blurred = state.stale, state.bend < state.level
         good = self._is_good(state, 1.0, objective, float(state.direction @ gradient))
         learns = good and not is_first and state.damping == 0.0
         if good:
@@ -167,16 +177,13 @@ class GrowingNewton(Newton[GrowingState]):
             state.careful = True
         self._aim(state)
         if learns:
-            self._learn(state, before, was_stale)
+            self._learn(state, before, was_stale, was_blurred)
         if state.level < self.samples.last:
             d = len(state.theta)
-            curvature = float(np.trace(state.hessian)) - d * self._sigma(state, state.bend)
+            sigma = self.problem.total_sigma + state.ridge
+            curvature = float(np.trace(state.hessian)) - d * sigma
             state.unit = d * spread / curvature if curvature > 0.0 else 0.0
         self._choose(state)
-
-    def _sigma(self, state: GrowingState, level: int) -> float:
-        """Regularisation of a sample."""
-        return self.problem.total_sigma + self._odds[level] * state.row
 
     def _values(self, state: GrowingState) -> tuple[float, Vector, float]:
         """The sample's objective, gradient and squared gradients at the trial point."""
@@ -186,11 +193,12 @@ class GrowingNewton(Newton[GrowingState]):
 
     def _bend(self, state: GrowingState, is_first: bool) -> None:
         """Compute the Hessian at ``theta``, which is 0 in the first evaluation of a run."""
-        state.center, state.bend = state.theta, state.level
+        state.center, state.bend = state.theta, state.level - state.blurs
         hessian = self._plain_hessian(state)
         if is_first and state.level == 0:
             losses = float(np.trace(hessian)) - len(hessian) * self.problem.total_sigma
             state.row = max(0.0, losses) / self.problem.n_samples
+        state.ridge = self._odds[state.level] * state.row
         state.hessian = self._regularised(state, hessian)
 
     def _plain_hessian(self, state: GrowingState) -> base.Matrix:
@@ -199,52 +207,65 @@ class GrowingNewton(Newton[GrowingState]):
         return self._sum_of_hessians(add)
 
     def _regularised(self, state: GrowingState, hessian: base.Matrix) -> base.Matrix:
-        hessian[np.diag_indices_from(hessian)] += self._odds[state.bend] * state.row
+        hessian[np.diag_indices_from(hessian)] += state.ridge
         return hessian
 
-    def _learn(self, state: GrowingState, before: float, was_stale: bool) -> None:
+    def _learn(
+        self, state: GrowingState, before: float, was_stale: bool, was_blurred: bool
+    ) -> None:
         """What the step that was taken has left of the decrement."""
         left = -state.slope / before if before > 0.0 else 0.0
         if was_stale:
             state.left = left
+        elif was_blurred:
+            state.blur = max(state.blur, left)
         else:
             state.curve = left / math.sqrt(before) if before > 0.0 else 0.0
 
     def _choose(self, state: GrowingState) -> None:
-        """The sample of the next evaluation, and whether it has a Hessian."""
+        """The sample of the next evaluation, and its Hessian."""
         decrement = max(0.0, -state.slope)
+        blur = state.blur if state.bend < state.level else 0.0
         if not state.stale:
-            state.left = STALE * self._left(state, decrement)
-        expected = decrement * (state.left if state.stale else self._left(state, decrement))
+            state.left = STALE * self._left(state, decrement) + blur
+        expected = decrement * (state.left if state.stale else self._left(state, decrement) + blur)
+        state.keeps = state.blurs = False
         if state.level < self.samples.last:
-            enough = expected <= state.unit * self._odds[state.level] and state.damping == 0.0
-            level = state.level + enough
-            if state.spent + self._times[level, 0] > SHARE * self._times[-1, 0]:
+            error = state.unit * self._odds[state.level]
+            level = state.level + (expected <= error and state.damping == 0.0)
+            if state.spent + self._times[2 * level] > SHARE * self._times[2 * self.samples.last]:
                 level = self.samples.last
             if level > state.level:
-                state.level, state.careful, state.keeps = level, False, False
+                state.level, state.careful = level, False
                 state.objective = math.inf  # of another function
+                self._choose_hessian(state, max(expected, error), math.inf)
                 return
-        state.keeps = self._is_cheaper_kept(state, expected)
+        self._choose_hessian(state, expected, state.left)
 
     def _left(self, state: GrowingState, decrement: float) -> float:
         """What a step is expected to leave of a decrement."""
         return state.curve * math.sqrt(decrement)
 
-    def _is_cheaper_kept(self, state: GrowingState, decrement: float) -> bool:
-        """Whether the decrement falls more per time without a new Hessian."""
+    def _choose_hessian(self, state: GrowingState, decrement: float, left: float) -> None:
+        """The one with which the decrement falls most per time; an earlier one leaves ``left``."""
         fresh = self._left(state, decrement)
-        if state.careful or state.damping > 0.0 or not fresh < 1.0 or not state.left < 1.0:
-            return False
-        falls = [
-            DIGITS if left == 0.0 else min(DIGITS, -math.log(left)) for left in (fresh, state.left)
-        ]
-        with_hessian, without = self._times[state.level]
-        return bool(without * falls[0] < with_hessian * falls[1])
+        if state.careful or state.damping > 0.0 or not fresh < 1.0:
+            return
+        options = [(fresh, 2 * state.level), (left, 2 * state.level + 1)]
+        if state.level == self.samples.last:
+            options.append((fresh + state.blur, self._blurred))
+        falls = {
+            kind: min(DIGITS, -math.log(part) if part > 0.0 else DIGITS) / self._times[kind]
+            for part, kind in options
+            if part < 1.0
+        }
+        best = max(falls, key=falls.__getitem__)
+        state.keeps, state.blurs = best == 2 * state.level + 1, best == self._blurred
 
     def restore(self, state: GrowingState, shared: base.Named) -> None:
         super(Newton, self).restore(state, shared)
-        state.level, state.bend = int(state.level), int(state.bend)
+        for name in ("level", "bend", "keeps", "blurs"):
+            setattr(state, name, int(getattr(state, name)))
         if state.spent > 0.0:
             with one_blas_thread():
                 state.hessian = self._regularised(state, self._plain_hessian(state))
@@ -267,16 +288,17 @@ def prepare_growing(
     if len(shares) == 1:
         return None
     every = [cost for share in shares for cost in evaluation_costs(problem, costs, share)]
+    every.append(evaluation_costs(problem, costs, 1.0, shares[-2])[0])
     samples = NestedSamples(problem, shares, setting.seed)
     algorithm = GrowingNewton(
         problem,
         dataclasses.replace(chosen, shares=shares),
         samples,
-        times(every).reshape(-1, 2),
+        times(every),
     )
     opening = [0] * (OPENING - 1) + list(range(0, 2 * samples.last, 2))
     return base.method_in_rounds(
-        algorithm, setting, every, Rounds([2 * samples.last], opening), block=BLOCK, shortest=1,
+        algorithm, setting, every, Rounds([2 * samples.last + 2], opening), block=BLOCK, shortest=1,
         work=problem.n_samples,
         typical=functools.partial(_usual, problem, len(opening), samples.last),
     )  # fmt: skip

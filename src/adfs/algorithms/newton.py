@@ -170,11 +170,17 @@ def usual_steps(kappa: float, tol: float) -> float:
     return max(3.0, 0.64 + 0.5 * math.log(kappa)) + 0.2 * math.log10(1e-6 / min(tol, 1e-6))
 
 
-def evaluation_costs(problem: Problem, costs: NodeCosts, share: float = 1.0) -> list[Cost]:
-    """Of an evaluation on a share of each node's rows, with a Hessian and without."""
-    sizes, topology = sample_sizes(problem.sizes, (share,))[0], problem.topology
+def evaluation_costs(
+    problem: Problem, costs: NodeCosts, share: float = 1.0, of_hessian: float | None = None
+) -> list[Cost]:
+    """Of an evaluation on a share of each node's rows, with a Hessian and without.
+
+    The Hessian may be of another share of the rows.
+    """
+    shares = (share, share if of_hessian is None else of_hessian)
+    (sizes, bent), topology = sample_sizes(problem.sizes, shares), problem.topology
     gradient = sizes * (costs.gradient if share == 1.0 else costs.sampled_gradient)
-    whole = gradient + sizes * costs.hessian + costs.factorisation
+    whole = gradient + bent * costs.hessian + costs.factorisation
     rounds = matrix_rounds(topology, problem.n_features)
     return [Cost(whole, rounds), Cost(gradient, topology.diameter)]
 
