@@ -43,7 +43,7 @@ def growing_newton(shards, sigma, loss, samples, shares, times, blurred_time, n_
     value = direction = gradient = None
     curve = left = math.inf
     blur = 4 * d / sum(len(own) for own in samples[last - 1])
-    unit, stale, blurred, failed = 0.0, False, False, False
+    unit, stale, blurred, failed, settled = 0.0, False, False, False, False
     taken, trials, kinds = [], [], []
 
     def time(level, which):
@@ -76,6 +76,16 @@ def growing_newton(shards, sigma, loss, samples, shares, times, blurred_time, n_
         good = value is None or second_order.falls_enough(
             value, gradient @ direction, new_value, new_gradient @ direction, at_zero
         )
+        misled = (
+            level == last and not settled and not (new_value <= at_zero if value is None else good)
+        )
+        if misled or (not good and (stale or (blurred and level == last))):
+            trial = theta if not good and (stale or blurred) else np.zeros(d)
+            which, value, failed, settled = "own", None, True, True
+            taken.append(theta)
+            trials.append(trial)
+            continue
+        settled = settled or (level == last and value is not None)
         if good:
             theta, value, gradient = trial, new_value, new_gradient
             damping = damping / 4 if damping / 4 >= total else 0.0

@@ -14,7 +14,9 @@ the last step. At all rows the Hessian may be that of the sample below: this lea
 times d over the rows of that sample, or as much as the worst such step left. A step with the
 Hessian of an earlier point leaves four times as much as its own, or what the last such step left.
 The next evaluation has the Hessian with which the decrement falls most per time. At all rows this
-is Newton's method with its damping, after a step that failed there with all its Hessians.
+is Newton's method with its damping. Two things end these savings there: a step that fails with a
+Hessian that is not the point's own is followed by an evaluation with it; and if samples led to a
+point where F is above F(0), or from which the first step fails, Newton's method begins at 0.
 """
 
 import dataclasses
@@ -101,6 +103,7 @@ class GrowingState(NewtonState):
     row: float = 0.0  # curvature of a mean row
     unit: float = 0.0  # statistical error, over 1 / share - 1
     careful: bool = False  # a step has failed at this level
+    settled: bool = False  # a step at all rows was taken, or begins at 0
     spent: float = 0.0  # time so far
     kinds: list[int] = field(default_factory=list)  # of the evaluations in the last block
 
@@ -116,7 +119,7 @@ class GrowingNewton(Newton[GrowingState]):
     vectors = (*Newton.vectors, "center")
     numbers = (
         *Newton.numbers, "level", "keeps", "blurs", "bend", "ridge", "stale", "curve", "blur",
-        "left", "row", "unit", "careful", "spent",
+        "left", "row", "unit", "careful", "settled", "spent",
     )  # fmt: skip
 
     def __init__(
@@ -145,7 +148,7 @@ class GrowingNewton(Newton[GrowingState]):
         """A model to start from is improved at all rows."""
         state = super().init(theta)
         state.center = state.theta
-        state.level = 0 if theta is None else self.samples.last
+        state.level, state.settled = (0, False) if theta is None else (self.samples.last, True)
         state.blur = BLUR * len(state.theta) / float(self.samples.sizes[-2].sum())
         return state
 
@@ -163,6 +166,10 @@ class GrowingNewton(Newton[GrowingState]):
         state.spent += float(self._times[kind])
         objective, gradient, spread = self._values(state)
         is_first, before = np.isinf(state.objective), -state.slope
+        at_all = state.level == self.samples.last
+        if is_first and at_all and not state.settled and not objective <= self._at_zero:
+            self._go_back(state, np.zeros_like(state.trial))
+            return
         was_stale, was_blurred = state.stale, state.bend < state.level
         good = self._is_good(state, 1.0, objective, float(state.direction @ gradient))
         learns = good and not is_first and state.damping == 0.0
@@ -172,6 +179,13 @@ class GrowingNewton(Newton[GrowingState]):
             state.stale = state.keeps
             if not state.stale:
                 self._bend(state, is_first)
+            state.settled = state.settled or (at_all and not is_first)
+        elif state.stale or state.bend < state.level:
+            self._go_back(state, state.theta)
+            return
+        elif at_all and not state.settled:
+            self._go_back(state, np.zeros_like(state.theta))
+            return
         else:
             self._refuse(state)
             state.careful = True
@@ -184,6 +198,12 @@ class GrowingNewton(Newton[GrowingState]):
             curvature = float(np.trace(state.hessian)) - d * sigma
             state.unit = d * spread / curvature if curvature > 0.0 else 0.0
         self._choose(state)
+
+    def _go_back(self, state: GrowingState, theta: Vector) -> None:
+        """Evaluate a point with its own Hessian, whatever F there."""
+        state.trial, state.objective = theta, math.inf
+        state.keeps = state.blurs = state.trusted = False
+        state.careful = state.settled = True
 
     def _values(self, state: GrowingState) -> tuple[float, Vector, float]:
         """The sample's objective, gradient and squared gradients at the trial point."""
