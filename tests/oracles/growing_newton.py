@@ -76,11 +76,8 @@ def growing_newton(shards, sigma, loss, samples, shares, times, blurred_time, n_
         good = value is None or second_order.falls_enough(
             value, gradient @ direction, new_value, new_gradient @ direction, at_zero
         )
-        misled = (
-            level == last and not settled and not (new_value <= at_zero if value is None else good)
-        )
-        if misled or (not good and (stale or (blurred and level == last))):
-            trial = theta if not good and (stale or blurred) else np.zeros(d)
+        if not good and (stale or blurred or (level == last and not settled)):
+            trial = theta if stale or blurred else np.zeros(d)  # from 0: samples have misled
             which, value, failed, settled = "own", None, True, True
             taken.append(theta)
             trials.append(trial)

@@ -15,8 +15,8 @@ times d over the rows of that sample, or as much as the worst such step left. A 
 Hessian of an earlier point leaves four times as much as its own, or what the last such step left.
 The next evaluation has the Hessian with which the decrement falls most per time. At all rows this
 is Newton's method with its damping. Two things end these savings there: a step that fails with a
-Hessian that is not the point's own is followed by an evaluation with it; and if samples led to a
-point where F is above F(0), or from which the first step fails, Newton's method begins at 0.
+Hessian that is not the point's own is followed by an evaluation with it; and if the first step from
+the point that samples led to fails, Newton's method begins at 0.
 """
 
 import dataclasses
@@ -167,9 +167,6 @@ class GrowingNewton(Newton[GrowingState]):
         objective, gradient, spread = self._values(state)
         is_first, before = np.isinf(state.objective), -state.slope
         at_all = state.level == self.samples.last
-        if is_first and at_all and not state.settled and not objective <= self._at_zero:
-            self._go_back(state, np.zeros_like(state.trial))
-            return
         was_stale, was_blurred = state.stale, state.bend < state.level
         good = self._is_good(state, 1.0, objective, float(state.direction @ gradient))
         learns = good and not is_first and state.damping == 0.0
