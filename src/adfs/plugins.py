@@ -43,6 +43,7 @@ from adfs.kernels.prox import dual_prox, slope_after
 from adfs.kernels.rows import axpy, dot
 from adfs.kernels.sampling import alias_draw, uniform
 from adfs.problem.finite_sum import Problem
+from adfs.schedule.delays import Delays
 from adfs.schedule.rounds import CoinRounds, Cost, RoundClock, Rounds
 from adfs.theory.description import Description, Fact
 
@@ -98,7 +99,7 @@ def prepare(problem: Problem, algorithm: str, **setting: Any) -> Method:
         A registered name; `adfs.algorithms` lists them.
     **setting
         Fields of `MethodSetting`: ``rule``, ``tau``, ``clock``, ``delays``, ``seed``, ``schedule``,
-        ``costs``.
+        ``costs``. Without ``delays`` all messages take ``tau``.
 
     Examples
     --------
@@ -114,6 +115,8 @@ def prepare(problem: Problem, algorithm: str, **setting: Any) -> Method:
     """
     importlib.import_module("adfs.algorithms.registered")  # which imports plug-ins, and they this
     costs = agreed_costs(problem.network.peers, setting.pop("costs", "paper"))
+    if "tau" in setting:
+        setting.setdefault("delays", Delays(tau=setting["tau"]))
     if "rule" in setting:
         setting["rule"] = rule_text(setting["rule"])
     return get_algorithm(algorithm)(problem, MethodSetting(**setting, costs=costs))

@@ -57,7 +57,7 @@ if __name__ == "__main__":
 
     def make(layout):
         own = [shards(layout)[node] for node in mine.tolist()]
-        return adfs.Problem(own, sigma=0.01, engine="mpi")
+        return adfs.Problem(own, sigma=1.0, engine="mpi")
 
     numbers = found(make, Path(sys.argv[1]))
     if world.rank == 0:

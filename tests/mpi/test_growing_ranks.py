@@ -16,7 +16,7 @@ def test_ranks_choose_the_rounds_of_one_process(mpiexec, tmp_path, size):
     script = runpy.run_path(str(SCRIPT))
 
     def make(layout):
-        return adfs.Problem(script["shards"](layout), sigma=0.01)
+        return adfs.Problem(script["shards"](layout), sigma=1.0)
 
     expected = script["found"](make, tmp_path / "one")
     run = mpiexec.run(size, SCRIPT, tmp_path / "ranks")

@@ -55,7 +55,7 @@ def growing_newton(shards, sigma, loss, samples, shares, times, blurred_time, n_
         if failed or damping > 0 or fresh >= 1:
             return "own"
         parts = {"own": fresh, "kept": left}
-        if level == last:
+        if level == last and 0 < 2 * row <= total:
             parts["blurred"] = fresh + blur
         gains = {
             each: min(math.log(1e4), math.inf if part == 0 else -math.log(part)) / time(level, each)

@@ -55,15 +55,21 @@ def evaluations(method, n, start=None):
     return np.array(taken), np.array(trials), kinds
 
 
-# Loss, times the rows, and the least rows per feature in a sample.
-COMPARED = [*itertools.product(SMOOTH, (1, 4), (2,)), ("huber", 40, 20)]
+# Loss, times the rows, least rows per feature in a sample, and sigma: with little of it, Hessians
+# at all rows are not those of samples.
+COMPARED = [
+    *itertools.product(SMOOTH, (1, 4), (2,), (0.01, 3.0)), ("huber", 40, 20, 0.01),
+    ("huber", 40, 20, 3.0),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", ["dense", "csr"])
-@pytest.mark.parametrize(("loss", "times", "least"), COMPARED)
-def test_it_is_the_literal_method_along_the_whole_run(loss, times, least, kind, monkeypatch):
+@pytest.mark.parametrize(("loss", "times", "least", "sigma"), COMPARED)
+def test_it_is_the_literal_method_along_the_whole_run(
+    loss, times, least, sigma, kind, monkeypatch
+):  # fmt: skip
     monkeypatch.setattr(growing_newton, "LEAST", least)
-    case = many_rows(loss, factor=5.0, times=times)
+    case = many_rows(loss, sigma, factor=5.0, times=times)
     method = prepare(stored_as(case, kind))
     samples, shares = method.algorithm.samples, method.parameters.shares
     assert len(shares) >= 3
@@ -88,9 +94,9 @@ def test_it_is_the_literal_method_along_the_whole_run(loss, times, least, kind, 
 
 def test_all_kinds_of_hessians_were_in_what_was_compared(monkeypatch):
     kinds = set()
-    for loss, times, least in COMPARED:
+    for loss, times, least, sigma in COMPARED:
         monkeypatch.setattr(growing_newton, "LEAST", least)
-        method = prepare(many_rows(loss, factor=5.0, times=times).problem)
+        method = prepare(many_rows(loss, sigma, factor=5.0, times=times).problem)
         kinds |= set(named(method, evaluations(method, 14)[2]))
     assert {level for level, _ in kinds} >= {0, 1, 2}
     assert {which for _, which in kinds} == {"own", "kept", "blurred"}
@@ -237,8 +243,8 @@ def test_a_run_is_charged_for_the_rounds_it_executed():
 
 @pytest.mark.parametrize("at", [1, 2, 3, 4])
 def test_a_run_stopped_at_any_level_goes_on_to_the_same_bits(tmp_path, at):
-    problem, options = many_rows().problem, {"tol": 1e-11, "tau": 0.1, "evaluate_every": 1}
-    options["costs"] = DEAR
+    problem = many_rows(sigma=1.0, times=4).problem
+    options = {"tol": 1e-11, "tau": 0.1, "evaluate_every": 1, "costs": DEAR}
     whole = adfs.solve(problem, "newton", **options)
     assert whole.iterations > 4
     kept = adfs.Checkpoints(tmp_path / "run")

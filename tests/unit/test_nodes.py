@@ -188,3 +188,11 @@ def test_one_node_that_has_all_samples_has_the_same_problem():
     total = block_diag(*[rows_of(case, node)[0] for node in range(6)])
     assert whole.n_rows == total.shape[0]
     assert adfs.certify(whole, same.theta).duality_gap < 1e-9 * same.objective
+
+
+def test_a_prepared_method_has_the_time_of_messages_that_it_is_given():
+    problem = make_case("grid:2x2", "logistic").problem
+    for tau in (0.5, 50.0):
+        method = adfs.prepare(problem, "extra", tau=tau)
+        method.clock.advance(method.source.draw(0, 1))
+        assert method.clock.time == problem.sizes.max() + tau

@@ -10,8 +10,10 @@ own. A sample is a smaller problem with the same minimiser but for its statistic
   ``d (1 / share - 1) tr G / tr H``, G the sum of the squared gradients of single rows.
 
 A step is expected to leave the part ``curve sqrt(decrement)`` of a decrement, with the ``curve`` of
-the last step. At all rows the Hessian may be that of the sample below: this leaves more, by four
-times d over the rows of that sample, or as much as the worst such step left. A step with the
+the last step. At all rows the Hessian may be that of the sample below, if ``sum sigma`` is at least
+the curvature of two mean rows, because a step along a feature that the sample does not have ends at
+the regularisation only. It leaves more, by four times d over the rows of that sample, or as much as
+the worst such step left. A step with the
 Hessian of an earlier point leaves four times as much as its own, or what the last such step left.
 The next evaluation has the Hessian with which the decrement falls most per time. At all rows this
 is Newton's method with its damping. Two things end these savings there: a step that fails with a
@@ -53,6 +55,7 @@ SHARE = 0.3
 OPENING = 2  # evaluations that the first sample usually takes; the others take one
 STALE = 4.0  # what a step with an earlier Hessian leaves, over what a step with its own leaves
 BLUR = 4.0  # what a step with a sample's Hessian leaves more, over d / rows of the sample
+FIRM = 2.0  # mean rows, whose curvature sum sigma has at least where such steps are taken
 DIGITS = math.log(1e4)  # most that a step at all rows is credited with: runs end
 
 
@@ -269,7 +272,8 @@ class GrowingNewton(Newton[GrowingState]):
         if state.careful or state.damping > 0.0 or not fresh < 1.0:
             return
         options = [(fresh, 2 * state.level), (left, 2 * state.level + 1)]
-        if state.level == self.samples.last:
+        firm = 0.0 < FIRM * state.row <= self.problem.total_sigma
+        if firm and state.level == self.samples.last:
             options.append((fresh + state.blur, self._blurred))
         falls = {
             kind: min(DIGITS, -math.log(part) if part > 0.0 else DIGITS) / self._times[kind]
