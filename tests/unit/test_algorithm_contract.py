@@ -126,18 +126,20 @@ class SharesAnArray(Descent):
 
 @dataclass
 class SampleState(State):
-    """With a number per sample, which is read by the wrong rows on ranks."""
+    """With a number per sample."""
 
     table: PerSample
 
 
-class ReadsOthersRows(Descent):
+class TakesAllRows(Descent):
+    """Its table has a place for every sample of the problem, also on ranks."""
+
     def start(self, theta):
         return SampleState(theta, np.zeros_like(theta), np.zeros(self.problem.n_samples))
 
     def round(self, state, t, kind):
         super().round(state, t, kind)
-        state.table = state.table + self.nodes.row_sums(state.table)[0, 0]
+        state.table = state.table + self.problem.labels
 
 
 class NodesOfThisProcess(Descent):
@@ -181,11 +183,11 @@ WRONG = [
     (DrawsFromNowhere, "the same seed must give the same bits"),
     (DeclaresTooLittle, "declares sums=0, but round 0 asks for 1"),
     (DeclaresTooMuch, "declares gradients=2, but round 0 asks for 1"),
-    (ForgetsAField, "checkpoint after 1 of .* arrays has to name everything"),
+    (ForgetsAField, "checkpoint after 1 events .* arrays has to name everything"),
     (SharesAnArray, "no two fields may be one array"),
-    (ReadsOthersRows, "must run on ranks, but rank"),
+    (TakesAllRows, "must run on ranks, but rank"),
     (NodesOfThisProcess, "ranks must give the bits of one process"),
-    (ForgetsTheRidge, "squared error must be about"),
+    (ForgetsTheRidge, "it must come closer to the optimum"),
     (TooSlow, "is called proven, so after"),
     (GoesUp, "it must come closer to the optimum"),
 ]
