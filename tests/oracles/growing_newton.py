@@ -2,7 +2,7 @@
 
 Shards are a list of (X_i, y_i, w_i). ``samples[k][i]`` are the numbers of node i's rows in sample
 k; the last sample has all rows. Times are pairs: an evaluation with a Hessian, and without;
-``blurred_time`` is that of one at all rows with the Hessian of the sample below.
+``sampled_time`` is that of one at all rows with the Hessian of the sample below.
 """
 
 import math
@@ -30,10 +30,10 @@ def squared_gradients(shards, rows, loss, theta):
     return total
 
 
-def growing_newton(shards, sigma, loss, samples, shares, times, blurred_time, n_evaluations):
+def growing_newton(shards, sigma, loss, samples, shares, times, sampled_time, n_evaluations):
     """Points taken, trial points, and (sample, Hessian) of each evaluation.
 
-    The Hessian is "own", "kept" or "blurred".
+    The Hessian is "own", "kept" or "sampled".
     """
     n, n_rows, last = len(shards), sum(len(y) for _, y, _ in shards), len(samples) - 1
     d, total = shards[0][0].shape[1], sum(sigma)
@@ -42,12 +42,12 @@ def growing_newton(shards, sigma, loss, samples, shares, times, blurred_time, n_
     level, which, spent, row, damping = 0, "own", 0.0, 0.0, 0.0
     value = direction = gradient = None
     curve = left = math.inf
-    blur = 4 * d / sum(len(own) for own in samples[last - 1])
-    unit, stale, blurred, failed, settled = 0.0, False, False, False, False
+    more = 4 * d / sum(len(own) for own in samples[last - 1])
+    unit, stale, of_sample, failed, settled = 0.0, False, False, False, False
     taken, trials, kinds = [], [], []
 
     def time(level, which):
-        return blurred_time if which == "blurred" else times[level][int(which == "kept")]
+        return sampled_time if which == "sampled" else times[level][int(which == "kept")]
 
     def chosen(level, decrement, left):
         """The Hessian with which the decrement falls most per time."""
@@ -56,7 +56,7 @@ def growing_newton(shards, sigma, loss, samples, shares, times, blurred_time, n_
             return "own"
         parts = {"own": fresh, "kept": left}
         if level == last and 0 < 2 * row <= total:
-            parts["blurred"] = fresh + blur
+            parts["sampled"] = fresh + more
         gains = {
             each: min(math.log(1e4), math.inf if part == 0 else -math.log(part)) / time(level, each)
             for each, part in parts.items()
@@ -72,13 +72,13 @@ def growing_newton(shards, sigma, loss, samples, shares, times, blurred_time, n_
         new_value = augmented.objective(here, ridge, loss, trial)
         new_gradient = augmented.gradient(here, ridge, loss, trial)
         before = None if value is None else -(gradient @ direction)
-        was_stale, was_blurred, was_damped = stale, blurred, damping > 0
+        was_stale, was_of_sample, was_damped = stale, of_sample, damping > 0
         good = value is None or second_order.falls_enough(
             value, gradient @ direction, new_value, new_gradient @ direction, at_zero
         )
-        if not good and (stale or blurred or (level == last and not settled)):
-            trial = theta if stale or blurred else np.zeros(d)  # from 0: samples have misled
-            which, value, failed, settled = "own", None, True, True
+        if not good and (stale or of_sample or (level == last and not settled)):
+            trial = theta if stale or of_sample else np.zeros(d)  # from 0: samples have misled
+            which, value, failed, settled = "own", None, True, settled or level == last
             taken.append(theta)
             trials.append(trial)
             continue
@@ -88,8 +88,8 @@ def growing_newton(shards, sigma, loss, samples, shares, times, blurred_time, n_
             damping = damping / 4 if damping / 4 >= total else 0.0
             stale = which == "kept"
             if not stale:
-                blurred = which == "blurred"
-                of = sampled(shards, samples[last - 1]) if blurred else here
+                of_sample = which == "sampled"
+                of = sampled(shards, samples[last - 1]) if of_sample else here
                 bare = second_order.hessian(of, [0.0], loss, theta)
                 if t == 0:
                     row = np.trace(bare) / n_rows
@@ -102,13 +102,13 @@ def growing_newton(shards, sigma, loss, samples, shares, times, blurred_time, n_
         if good and before is not None and not was_damped:
             if was_stale:
                 left = decrement / before
-            elif was_blurred:
-                blur = max(blur, decrement / before)
+            elif was_of_sample:
+                more = max(more, decrement / before)
             else:
                 curve = decrement / before**1.5
-        fresh = curve * math.sqrt(decrement) + (blur if blurred else 0)
+        fresh = curve * math.sqrt(decrement) + (more if of_sample else 0)
         if not stale:
-            left = 4 * curve * math.sqrt(decrement) + (blur if blurred else 0)
+            left = fresh + 3 * curve * math.sqrt(decrement)
         expected = decrement * (left if stale else fresh)
         taken.append(theta)
         trials.append(trial)

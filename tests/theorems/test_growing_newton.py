@@ -38,7 +38,7 @@ def prepare(problem, rule="tuned", seed=0, costs=DEAR):
 def named(method, kinds):
     """Sample and Hessian of each evaluation."""
     last = method.algorithm.samples.last
-    names = [*itertools.product(range(last + 1), ("own", "kept")), (last, "blurred")]
+    names = [*itertools.product(range(last + 1), ("own", "kept")), (last, "sampled")]
     return [names[kind] for kind in kinds]
 
 
@@ -78,10 +78,10 @@ def test_it_is_the_literal_method_along_the_whole_run(
         [samples.rows(node, level) - offsets[node] for node in range(3)]
         for level in range(samples.last)
     ] + [[np.arange(size) for size in case.problem.sizes]]
-    *lengths, blurred_time = method.clock.lengths
+    *lengths, sampled_time = method.clock.lengths
     expected = literal.growing_newton(
         case.shards, case.problem.sigma, loss, levels, shares, np.reshape(lengths, (-1, 2)),
-        blurred_time, n_evaluations=14,
+        sampled_time, n_evaluations=14,
     )  # fmt: skip
     taken, trials, kinds = evaluations(method, 14)
     moves = np.abs(expected[1] - expected[0]).max(axis=1) > 1e-7  # the others are of rounding
@@ -99,7 +99,7 @@ def test_all_kinds_of_hessians_were_in_what_was_compared(monkeypatch):
         method = prepare(many_rows(loss, sigma, factor=5.0, times=times).problem)
         kinds |= set(named(method, evaluations(method, 14)[2]))
     assert {level for level, _ in kinds} >= {0, 1, 2}
-    assert {which for _, which in kinds} == {"own", "kept", "blurred"}
+    assert {which for _, which in kinds} == {"own", "kept", "sampled"}
 
 
 def rare_and_large(seed):

@@ -13,12 +13,13 @@ A step is expected to leave the part ``curve sqrt(decrement)`` of a decrement, w
 the last step. At all rows the Hessian may be that of the sample below, if ``sum sigma`` is at least
 the curvature of two mean rows, because a step along a feature that the sample does not have ends at
 the regularisation only. It leaves more, by four times d over the rows of that sample, or as much as
-the worst such step left. A step with the
-Hessian of an earlier point leaves four times as much as its own, or what the last such step left.
-The next evaluation has the Hessian with which the decrement falls most per time. At all rows this
-is Newton's method with its damping. Two things end these savings there: a step that fails with a
-Hessian that is not the point's own is followed by an evaluation with it; and if the first step from
-the point that samples led to fails, Newton's method begins at 0.
+the worst such step left. A step with the Hessian of an earlier point leaves four times as much as
+its own, or what the last such step left. The next evaluation has the Hessian with which the
+decrement falls most per time.
+
+At all rows this is Newton's method with its damping. Two things end the savings there: a step that
+fails with a Hessian that is not its point's own is followed by an evaluation with it; and if the
+first step from the point that samples led to fails, Newton's method begins at 0.
 """
 
 import dataclasses
@@ -54,8 +55,8 @@ LEAST = 20  # rows per feature in a sample
 SHARE = 0.3
 OPENING = 2  # evaluations that the first sample usually takes; the others take one
 STALE = 4.0  # what a step with an earlier Hessian leaves, over what a step with its own leaves
-BLUR = 4.0  # what a step with a sample's Hessian leaves more, over d / rows of the sample
-FIRM = 2.0  # mean rows, whose curvature sum sigma has at least where such steps are taken
+SAMPLED = 4.0  # what a step with a sample's Hessian leaves more, over d / rows of the sample
+ENOUGH = 2.0  # mean rows, whose curvature sum sigma has at least where such steps are taken
 DIGITS = math.log(1e4)  # most that a step at all rows is credited with: runs end
 
 
@@ -95,13 +96,13 @@ class GrowingState(NewtonState):
 
     level: int = 0  # sample of the next evaluation
     keeps: bool = False  # the next evaluation keeps the Hessian
-    blurs: bool = False  # or its Hessian is that of the sample below all rows
+    sampled: bool = False  # or its Hessian is that of the sample below all rows
     center: Vector = field(default_factory=lambda: np.zeros(0))  # where the Hessian was taken
     bend: int = 0  # its sample
     ridge: float = 0.0  # regularisation in it, beside sum sigma
     stale: bool = False  # the Hessian is not that of theta
     curve: float = math.inf  # what a step leaves, over the root of the decrement
-    blur: float = 0.0  # what one with the Hessian of the sample below leaves more
+    sampled_left: float = 0.0  # what one with the Hessian of the sample below leaves more
     left: float = math.inf  # what a step with an earlier Hessian leaves
     row: float = 0.0  # curvature of a mean row
     unit: float = 0.0  # statistical error, over 1 / share - 1
@@ -121,8 +122,8 @@ class GrowingNewton(Newton[GrowingState]):
     new_state = GrowingState
     vectors = (*Newton.vectors, "center")
     numbers = (
-        *Newton.numbers, "level", "keeps", "blurs", "bend", "ridge", "stale", "curve", "blur",
-        "left", "row", "unit", "careful", "settled", "spent",
+        *Newton.numbers, "level", "keeps", "sampled", "bend", "ridge", "stale", "curve",
+        "sampled_left", "left", "row", "unit", "careful", "settled", "spent",
     )  # fmt: skip
 
     def __init__(
@@ -138,7 +139,7 @@ class GrowingNewton(Newton[GrowingState]):
             for with_hessian in (True, False)
         ]
         self.prices.append(self.prices[2 * samples.last])
-        self._blurred = 2 * samples.last + 2
+        self._sampled = 2 * samples.last + 2
         samples.load_kernels()
 
     def _price(self, level: int, with_hessian: bool) -> base.Counts:
@@ -152,7 +153,7 @@ class GrowingNewton(Newton[GrowingState]):
         state = super().init(theta)
         state.center = state.theta
         state.level, state.settled = (0, False) if theta is None else (self.samples.last, True)
-        state.blur = BLUR * len(state.theta) / float(self.samples.sizes[-2].sum())
+        state.sampled_left = SAMPLED * len(state.theta) / float(self.samples.sizes[-2].sum())
         return state
 
     def step(self, state: GrowingState, events: Events) -> GrowingState:
@@ -164,13 +165,13 @@ class GrowingNewton(Newton[GrowingState]):
         return events._replace(which=np.array(state.kinds, dtype=np.int32))
 
     def _evaluate(self, state: GrowingState) -> None:
-        kind = self._blurred if state.blurs else 2 * state.level + state.keeps
+        kind = self._sampled if state.sampled else 2 * state.level + state.keeps
         state.kinds.append(kind)
         state.spent += float(self._times[kind])
         objective, gradient, spread = self._values(state)
         is_first, before = np.isinf(state.objective), -state.slope
         at_all = state.level == self.samples.last
-        was_stale, was_blurred = state.stale, state.bend < state.level
+        was_stale, was_sampled = state.stale, state.bend < state.level
         good = self._is_good(state, 1.0, objective, float(state.direction @ gradient))
         learns = good and not is_first and state.damping == 0.0
         if good:
@@ -178,7 +179,7 @@ class GrowingNewton(Newton[GrowingState]):
             self._take(state, objective, gradient)
             state.stale = state.keeps
             if not state.stale:
-                self._bend(state, is_first)
+                self._bend(state)
             state.settled = state.settled or (at_all and not is_first)
         elif state.stale or state.bend < state.level:
             self._go_back(state, state.theta)
@@ -191,7 +192,7 @@ class GrowingNewton(Newton[GrowingState]):
             state.careful = True
         self._aim(state)
         if learns:
-            self._learn(state, before, was_stale, was_blurred)
+            self._learn(state, before, was_stale, was_sampled)
         if state.level < self.samples.last:
             d = len(state.theta)
             sigma = self.problem.total_sigma + state.ridge
@@ -202,8 +203,9 @@ class GrowingNewton(Newton[GrowingState]):
     def _go_back(self, state: GrowingState, theta: Vector) -> None:
         """Evaluate a point with its own Hessian, whatever F there."""
         state.trial, state.objective = theta, math.inf
-        state.keeps = state.blurs = state.trusted = False
-        state.careful = state.settled = True
+        state.keeps = state.sampled = state.trusted = False
+        state.careful = True
+        state.settled = state.settled or state.level == self.samples.last
 
     def _values(self, state: GrowingState) -> tuple[float, Vector, float]:
         """The sample's objective, gradient and squared gradients at the trial point."""
@@ -211,11 +213,11 @@ class GrowingNewton(Newton[GrowingState]):
         objective, gradient, spread = self.samples.objective_and_gradient(theta, state.level)
         return objective + 0.5 * more * float(theta @ theta), gradient + more * theta, spread
 
-    def _bend(self, state: GrowingState, is_first: bool) -> None:
+    def _bend(self, state: GrowingState) -> None:
         """Compute the Hessian at ``theta``, which is 0 in the first evaluation of a run."""
-        state.center, state.bend = state.theta, state.level - state.blurs
+        state.center, state.bend = state.theta, state.level - state.sampled
         hessian = self._plain_hessian(state)
-        if is_first and state.level == 0:
+        if state.level == 0 and len(state.hessian) == 0:
             losses = float(np.trace(hessian)) - len(hessian) * self.problem.total_sigma
             state.row = max(0.0, losses) / self.problem.n_samples
         state.ridge = self._odds[state.level] * state.row
@@ -231,25 +233,27 @@ class GrowingNewton(Newton[GrowingState]):
         return hessian
 
     def _learn(
-        self, state: GrowingState, before: float, was_stale: bool, was_blurred: bool
+        self, state: GrowingState, before: float, was_stale: bool, was_sampled: bool
     ) -> None:
         """What the step that was taken has left of the decrement."""
         left = -state.slope / before if before > 0.0 else 0.0
         if was_stale:
             state.left = left
-        elif was_blurred:
-            state.blur = max(state.blur, left)
+        elif was_sampled:
+            state.sampled_left = max(state.sampled_left, left)
         else:
             state.curve = left / math.sqrt(before) if before > 0.0 else 0.0
 
     def _choose(self, state: GrowingState) -> None:
         """The sample of the next evaluation, and its Hessian."""
         decrement = max(0.0, -state.slope)
-        blur = state.blur if state.bend < state.level else 0.0
+        fresh = self._left(state, decrement)
+        if state.bend < state.level:
+            fresh += state.sampled_left
         if not state.stale:
-            state.left = STALE * self._left(state, decrement) + blur
-        expected = decrement * (state.left if state.stale else self._left(state, decrement) + blur)
-        state.keeps = state.blurs = False
+            state.left = fresh + (STALE - 1.0) * self._left(state, decrement)
+        expected = decrement * (state.left if state.stale else fresh)
+        state.keeps = state.sampled = False
         if state.level < self.samples.last:
             error = state.unit * self._odds[state.level]
             level = state.level + (expected <= error and state.damping == 0.0)
@@ -272,20 +276,20 @@ class GrowingNewton(Newton[GrowingState]):
         if state.careful or state.damping > 0.0 or not fresh < 1.0:
             return
         options = [(fresh, 2 * state.level), (left, 2 * state.level + 1)]
-        firm = 0.0 < FIRM * state.row <= self.problem.total_sigma
-        if firm and state.level == self.samples.last:
-            options.append((fresh + state.blur, self._blurred))
+        enough = 0.0 < ENOUGH * state.row <= self.problem.total_sigma
+        if enough and state.level == self.samples.last:
+            options.append((fresh + state.sampled_left, self._sampled))
         falls = {
             kind: min(DIGITS, -math.log(part) if part > 0.0 else DIGITS) / self._times[kind]
             for part, kind in options
             if part < 1.0
         }
         best = max(falls, key=falls.__getitem__)
-        state.keeps, state.blurs = best == 2 * state.level + 1, best == self._blurred
+        state.keeps, state.sampled = best == 2 * state.level + 1, best == self._sampled
 
     def restore(self, state: GrowingState, shared: base.Named) -> None:
         super(Newton, self).restore(state, shared)
-        for name in ("level", "bend", "keeps", "blurs"):
+        for name in ("level", "bend", "keeps", "sampled"):
             setattr(state, name, int(getattr(state, name)))
         if state.spent > 0.0:
             with one_blas_thread():
