@@ -26,7 +26,7 @@ from adfs.algorithms.base import (
     executed,
     get_algorithm,
 )
-from adfs.algorithms.round_method import RoundMethod, rule_text
+from adfs.algorithms.round_method import RoundMethod, kinds_of, rule_text
 from adfs.errors import AdfsError, ContractError, ParameterError
 from adfs.graphs.topology import Topology
 from adfs.network import Network
@@ -285,7 +285,7 @@ def _goes_on_from_a_checkpoint(trial: ContractTrial) -> Faults:
             return
         copies = [{name: np.array(array) for name, array in part.items()} for part in stored]
         other = trial.method()
-        state = other.algorithm.init()
+        algorithm, state = other.algorithm, other.algorithm.init()
         views = arrays_of(other.algorithm, state)
         try:
             copy_into(views.samples, copies[0])
@@ -296,12 +296,24 @@ def _goes_on_from_a_checkpoint(trial: ContractTrial) -> Faults:
             return
         whole = _see(method, problem, _run(method, [0, stop, end]))
         if _see(other, problem, _advance(other, state, [stop, end])) != whole:
+            unkept = _unkept_fields(state) if isinstance(algorithm, RoundMethod) else []
+            way_out = (
+                f"declare {', '.join(unkept)} in the state's dataclass as PerNode, PerSample or "
+                "Shared."
+                if unkept
+                else "arrays has to name everything that a round reads, and no two fields may be "
+                "one array at the start."
+            )
             yield (
                 f"a run that goes on from a checkpoint after {stop} events must have the same "
-                f"bits {SOON} events later, but does not; arrays has to name everything that a "
-                "round reads, and no two fields may be one array at the start."
+                f"bits {SOON} events later, but does not; {way_out}"
             )
             return
+
+
+def _unkept_fields(state: Any) -> list[str]:
+    """Attributes of a round method's state that no checkpoint has."""
+    return [name for name in vars(state) if name not in kinds_of(type(state)) and name != "kinds"]
 
 
 def _has_the_same_bits_on_ranks(trial: ContractTrial) -> Faults:
@@ -341,7 +353,7 @@ def _finds_the_optimum(trial: ContractTrial) -> Faults:
     enough = 60.0 if method.proven else 200.0
     n = SUBLINEAR_EVENTS
     if method.rho > 0.0:
-        n = min(MOST_EVENTS, math.ceil(enough / method.rho))
+        n = min(MOST_EVENTS, math.ceil(enough / -math.log1p(-method.rho)))
     state = method.algorithm.init()
     first = _squared_error(method, state, best.theta)
     state = _advance(method, state, [0, n])
