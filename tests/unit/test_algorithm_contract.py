@@ -173,6 +173,14 @@ class TooHopeful(Descent):
         self.rho = 0.9
 
 
+class TheRootOfItsRate(Descent):
+    """States the rate of an accelerated method, which it is not."""
+
+    def __init__(self, nodes):
+        super().__init__(nodes)
+        self.rho = self.rho**0.5
+
+
 class GoesUp(Descent):
     proven = False
 
@@ -201,6 +209,7 @@ WRONG = [
     (ForgetsTheRidge, "it must come closer to the optimum"),
     (TooSlow, "is called proven, so after"),
     (TooHopeful, "is called proven, so after"),
+    (TheRootOfItsRate, "on a problem with a larger condition number rho=.* is called proven"),
     (GoesUp, "it must come closer to the optimum"),
 ]
 
