@@ -26,7 +26,7 @@ from adfs.algorithms.base import (
     executed,
     get_algorithm,
 )
-from adfs.algorithms.round_method import RoundMethod, rule_text
+from adfs.algorithms.round_method import RoundMethod, kinds_of, rule_text
 from adfs.errors import AdfsError, ContractError, ParameterError
 from adfs.graphs.topology import Topology
 from adfs.network import Network
@@ -38,7 +38,11 @@ from adfs.simulated_ranks import ThreadNetwork, on_ranks
 Faults = Iterator[str]
 
 SIZES, N_FEATURES = (6, 3, 5, 9), 3
+SIGMA = (0.5, 1.0, 0.7, 0.4)
+STRETCH = np.array([1.0, 0.3, 0.05])  # of the columns, for a condition number that is large
+LESS = 0.1  # regularisation, for the same
 MOST_EVENTS = 300_000  # of a run to the optimum
+HARD_EVENTS = 30_000  # of a run where the condition number is large
 SUBLINEAR_EVENTS = 3_000  # of a run without a linear rate, which only has to come closer
 SOON = 8  # events after a checkpoint; after many, a method that converges has forgotten it
 PATIENCE = 20.0  # seconds that simulated ranks wait for each other
@@ -53,6 +57,8 @@ class ContractTrial(NamedTuple):
     rule: Any
     shards: Sequence[Any]
     loss: str
+    sigma: Sequence[float] = SIGMA
+    most_events: int = MOST_EVENTS
 
     @property
     def setting(self) -> MethodSetting:
@@ -62,7 +68,7 @@ class ContractTrial(NamedTuple):
         network = network or Network(Topology.grid(2, 2))
         own = [self.shards[node] for node in network.nodes.tolist()]
         own = [(sp.csr_matrix(X) if is_sparse else X, *rest) for X, *rest in own]
-        return Problem(own, self.loss, np.array([0.5, 1.0, 0.7, 0.4]), network=network)
+        return Problem(own, self.loss, np.array(self.sigma), network=network)
 
     def method(self, problem: Problem | None = None) -> Method:
         return get_algorithm(self.name)(problem or self.problem(), self.setting)
@@ -285,7 +291,7 @@ def _goes_on_from_a_checkpoint(trial: ContractTrial) -> Faults:
             return
         copies = [{name: np.array(array) for name, array in part.items()} for part in stored]
         other = trial.method()
-        state = other.algorithm.init()
+        algorithm, state = other.algorithm, other.algorithm.init()
         views = arrays_of(other.algorithm, state)
         try:
             copy_into(views.samples, copies[0])
@@ -296,12 +302,24 @@ def _goes_on_from_a_checkpoint(trial: ContractTrial) -> Faults:
             return
         whole = _see(method, problem, _run(method, [0, stop, end]))
         if _see(other, problem, _advance(other, state, [stop, end])) != whole:
+            unkept = _unkept_fields(state) if isinstance(algorithm, RoundMethod) else []
+            way_out = (
+                f"declare {', '.join(unkept)} in the state's dataclass as PerNode, PerSample or "
+                "Shared."
+                if unkept
+                else "arrays has to name everything that a round reads, and no two fields may be "
+                "one array at the start."
+            )
             yield (
                 f"a run that goes on from a checkpoint after {stop} events must have the same "
-                f"bits {SOON} events later, but does not; arrays has to name everything that a "
-                "round reads, and no two fields may be one array at the start."
+                f"bits {SOON} events later, but does not; {way_out}"
             )
             return
+
+
+def _unkept_fields(state: Any) -> list[str]:
+    """Attributes of a round method's state that no checkpoint has."""
+    return [name for name in vars(state) if name not in kinds_of(type(state)) and name != "kinds"]
 
 
 def _has_the_same_bits_on_ranks(trial: ContractTrial) -> Faults:
@@ -341,7 +359,7 @@ def _finds_the_optimum(trial: ContractTrial) -> Faults:
     enough = 60.0 if method.proven else 200.0
     n = SUBLINEAR_EVENTS
     if method.rho > 0.0:
-        n = min(MOST_EVENTS, math.ceil(enough / method.rho))
+        n = min(trial.most_events, math.ceil(enough / -math.log1p(-method.rho)))
     state = method.algorithm.init()
     first = _squared_error(method, state, best.theta)
     state = _advance(method, state, [0, n])
@@ -362,6 +380,19 @@ def _finds_the_optimum(trial: ContractTrial) -> Faults:
             f"be about {bound:.3g}, but is {last:.3g} (certified gap {gap:.3g}); state the rate of "
             "the theorem, or proven = False."
         )
+
+
+def _keeps_its_rate(trial: ContractTrial) -> Faults:
+    """A large condition number."""
+    hard = trial._replace(
+        shards=[(X * STRETCH, *rest) for X, *rest in trial.shards],
+        sigma=[LESS * each for each in trial.sigma],
+        most_events=HARD_EVENTS,
+    )
+    method = hard.method()
+    if method.proven and method.rho > 0.0:
+        for fault in _finds_the_optimum(hard):
+            yield f"on a problem with a larger condition number {fault}"
 
 
 def _squared_error(method: Method, state: Any, best: Any) -> float:
@@ -397,4 +428,5 @@ STAGES: tuple[tuple[Callable[[ContractTrial], Faults], ...], ...] = (
         _declares_its_costs, _takes_sparse_rows, _goes_on_from_a_checkpoint,
     ),
     (_has_the_same_bits_on_ranks, _finds_the_optimum, _refuses_other_losses),
+    (_keeps_its_rate,),
 )  # fmt: skip

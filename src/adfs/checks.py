@@ -81,6 +81,22 @@ def choice(name: str, value: Any, choices: Iterable[str], error: Kind = Paramete
     return value
 
 
+def nearest(word: str, names: Iterable[str]) -> str | None:
+    """The name that a mistyped or shortened word most likely stands for, if there is one."""
+
+    def begins(text: str, start: str) -> bool:
+        return text.startswith(start) and len(start.strip("-")) >= 3
+
+    known = sorted(names, key=len)
+    same = [name for name in known if name.casefold() == word.casefold()]
+    longer = [name for name in known if begins(name, word)]
+    shorter = [name for name in reversed(known) if begins(word, name)]
+    from difflib import get_close_matches  # slow to import
+
+    close = get_close_matches(word, known, n=1, cutoff=0.6)
+    return next(iter([*same, *longer, *shorter, *close]), None)
+
+
 def flag(name: str, value: Any) -> bool:
     """True or False, Python's or NumPy's."""
     if type(value).__name__ not in ("bool", "bool_"):  # NumPy is not imported for this

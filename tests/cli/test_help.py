@@ -8,7 +8,8 @@ import sys
 
 import pytest
 
-from adfs.cli.arguments import Command, Parser, nearest
+from adfs.checks import nearest
+from adfs.cli.arguments import Command, Parser
 from adfs.cli.commands import ADFS, parse
 from adfs.cli.options import SETTINGS, read_groups
 from adfs.data.generators import sparse_text

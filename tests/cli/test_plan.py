@@ -84,3 +84,23 @@ def test_auto_says_when_another_method_is_much_faster(adfs, rows):
     command = ("train", rows, "--tol", "1e-3", "--sigma")
     assert "--algorithm best" in adfs(*command, "0.001").out
     assert "--algorithm best" not in adfs(*command, "0.001", "--algorithm", "adfs").out
+
+
+@pytest.mark.parametrize("words", [("--loss", "hinge"), ("--nodes", "1")])
+def test_a_plan_without_curves_has_a_table_and_a_picture(adfs, rows, words):
+    outcome = adfs("plan", rows, "--nodes", "4", *words, "--picture", "plan.png")
+    assert outcome.code == 0
+    assert "is expected to be the fastest" in outcome.out
+    assert "other " not in outcome.out
+
+
+def test_without_delays_nobody_is_told_to_lower_tau(adfs, rows):
+    outcome = adfs("plan", rows, "--nodes", "4", "--loss", "hinge", "--tau", "0")
+    assert "smaller tau" not in outcome.out
+
+
+def test_more_nodes_than_rows_are_refused(adfs):
+    words = ("--rows", "3", "--features", "10", "--kappa", "50", "--nodes", "4,9")
+    outcome = adfs("plan", *words)
+    assert outcome.code == 2
+    assert "--rows 3 must be at least --nodes 9" in outcome.err

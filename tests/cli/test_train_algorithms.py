@@ -152,3 +152,38 @@ def test_dsba_has_the_rule_that_the_help_promises(adfs, dense):
     text = " ".join(adfs("train", "--help").out.split())
     assert "for dsba also paper" in text
     assert "one of the names that `adfs info` lists" in text
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("train", "--algorithm", "digin"), "(nearest: diging); choose auto, best or one of adfs,"),
+        (("compare", "--algorithms", "adfs,sagaa"), "(nearest: saga); choose from adfs,"),
+        (("train", "--algorithm", "nonsense"), "--algorithm nonsense is not known; choose auto,"),
+        (
+            ("train", "--algorithm", "diging", "--parameters", "step=1,step=2"),
+            "gives step twice; give it once.",
+        ),
+    ],
+)
+def test_a_name_or_an_option_that_is_wrong_is_a_whole_sentence(adfs, dense, words, sentence):
+    outcome = adfs(words[0], dense[0], *words[1:])
+    assert outcome.code == 2
+    assert sentence in outcome.err
+    assert " ... " not in outcome.err
+
+
+def test_a_step_that_is_too_large_is_what_to_change(adfs, dense):
+    words = ("--algorithm", "diging", "--parameters", "step=1e9")
+    outcome = adfs("train", dense[0], "--nodes", "4", *words)
+    assert outcome.code == 3
+    assert "give a smaller step in --parameters" in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("words", "has_intercept"),
+    [((), False), (("--standardize",), False), (("--intercept",), True)],
+)
+def test_the_summary_names_the_intercept_that_is_trained(adfs, dense, words, has_intercept):
+    outcome = adfs("train", dense[0], "--nodes", "4", *words)
+    assert ("and an intercept" in outcome.out) == has_intercept

@@ -165,6 +165,22 @@ class TooSlow(Descent):
         state.theta = before + 0.1 * (state.theta - before)
 
 
+class TooHopeful(Descent):
+    """Its rate is so large that soon every error would be rounding."""
+
+    def __init__(self, nodes):
+        super().__init__(nodes)
+        self.rho = 0.9
+
+
+class TheRootOfItsRate(Descent):
+    """States the rate of an accelerated method, which it is not."""
+
+    def __init__(self, nodes):
+        super().__init__(nodes)
+        self.rho = self.rho**0.5
+
+
 class GoesUp(Descent):
     proven = False
 
@@ -183,12 +199,17 @@ WRONG = [
     (DrawsFromNowhere, "the same seed must give the same bits"),
     (DeclaresTooLittle, "declares sums=0, but round 0 asks for 1"),
     (DeclaresTooMuch, "declares gradients=2, but round 0 asks for 1"),
-    (ForgetsAField, "checkpoint after 1 events .* arrays has to name everything"),
+    (
+        ForgetsAField,
+        "checkpoint after 1 events .* declare hidden in the state's dataclass as PerNode",
+    ),
     (SharesAnArray, "no two fields may be one array"),
     (TakesAllRows, "must run on ranks, but rank"),
     (NodesOfThisProcess, "ranks must give the bits of one process"),
     (ForgetsTheRidge, "it must come closer to the optimum"),
     (TooSlow, "is called proven, so after"),
+    (TooHopeful, "is called proven, so after"),
+    (TheRootOfItsRate, "on a problem with a larger condition number rho=.* is called proven"),
     (GoesUp, "it must come closer to the optimum"),
 ]
 

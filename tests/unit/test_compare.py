@@ -154,7 +154,7 @@ def nothing_runs(*arguments):
 @pytest.mark.parametrize(
     ("keywords", "sentence"),
     [
-        ({"algorithms": ["adfs", "sgd"]}, "Algorithm 'sgd' is not known; choose from .*adfs"),
+        ({"algorithms": ["adfs", "sgd"]}, "Algorithm 'sgd' is not known.*; choose from .*adfs"),
         ({"algorithms": ["adfs", "../../x"]}, r"Algorithm '../../x' is not known"),
         ({"algorithms": ["adfs:magic"]}, "adfs:magic: parameters='magic' is not a rule.*exact"),
         ({"algorithms": ["adfs:"]}, "parameters='' is not a rule"),

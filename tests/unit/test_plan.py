@@ -271,3 +271,11 @@ def test_seconds_count_what_is_left_after_the_first_steps():
     share = timing.share_left(each, start, 1e-6)
     assert 0.5 < share * each.iterations / whole.iterations < 2.0
     assert each.iterations > 2.0 * whole.iterations
+
+
+@pytest.mark.parametrize(("time", "words"), [(104.0, "takes about as"), (150.0, "takes 1.5 times")])
+def test_a_recommendation_says_how_far_the_next_method_is(time, words):
+    plan = adfs.plan(higgs_like())
+    first, second = plan.predictions[:2]
+    both = [first._replace(idealized_time=100.0), second._replace(idealized_time=time)]
+    assert words in dataclasses.replace(plan, predictions=both).recommendation

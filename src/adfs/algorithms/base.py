@@ -376,10 +376,22 @@ def require_engine(name: str, n_ranks: int) -> None:
 def get_algorithm(name: str) -> Factory:
     if name not in REGISTRY:
         raise ParameterError(
-            f"algorithm={name!r} is not known; choose {', '.join(CHOSEN)} or one of "
-            f"{', '.join(sorted(REGISTRY))}."
+            f"algorithm={name!r} is not known{near_names(name)}; choose {', '.join(CHOSEN)} or "
+            f"one of {known_names()}."
         )
     return REGISTRY[name]
+
+
+def near_names(name: str) -> str:
+    """The registered name that a mistyped one may stand for, in brackets."""
+    near = checks.nearest(str(name), REGISTRY)
+    return f" (nearest: {near})" if near else ""
+
+
+def known_names() -> str:
+    """The usual names, and where the others are: all of them are too many for a sentence."""
+    more = ", or a name of docs/algorithms/more-methods.md" if BY_NAME else ""
+    return f"{', '.join(usual_names())}{more}"
 
 
 def rule_of(name: str, setting: MethodSetting, rules: tuple[str, ...]) -> str:

@@ -164,7 +164,7 @@ class RoundMethod(RoundAlgorithm[S]):
     def arrays(self, state: S) -> Arrays:
         """Every field of the state, sorted by what its type says."""
         found: dict[str, Named] = {"samples": {}, "nodes": {}, "shared": {}}
-        for name, kind in _kinds(type(state)).items():
+        for name, kind in kinds_of(type(state)).items():
             kind = "shared" if kind == "nodes" and self.one_machine else kind
             found[kind][name] = np.asarray(getattr(state, name))
         return Arrays(**found)
@@ -194,7 +194,7 @@ class AdaptiveRoundMethod(RoundMethod[S]):
         return events._replace(which=np.array(state.kinds, events.which.dtype))
 
 
-def _kinds(state: type[Any]) -> dict[str, str]:
+def kinds_of(state: type[Any]) -> dict[str, str]:
     """What the fields of a state are: ``nodes``, ``samples`` or ``shared``."""
     hints = get_type_hints(state, include_extras=True)
     return {
@@ -222,6 +222,8 @@ def rule_and_options(
         name, equals, value = word.partition("=")
         if not equals and (word in method.rules or word in ("tuned", "theory")):
             rule = word if word in method.rules else rule
+        elif equals and name in found:
+            raise ParameterError(f"parameters={given!r} gives {name} twice; give it once.")
         elif equals and name in known:
             found[name] = _value(value)
         else:

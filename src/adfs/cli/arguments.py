@@ -10,10 +10,10 @@ import sys
 import textwrap
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import Any, NoReturn
 
 import adfs
+from adfs.checks import nearest
 from adfs.cli import output
 from adfs.errors import ParameterError
 from adfs.mpi.launcher import rank_by_environment
@@ -249,20 +249,6 @@ def print_once(text: str) -> None:
     """Print on stdout; where mpiexec started several processes, only the first one prints."""
     if not rank_by_environment():
         output.emit(text)
-
-
-def nearest(word: str, names: Iterable[str]) -> str | None:
-    """The name that a mistyped or shortened word most likely stands for, if there is one."""
-
-    def begins(text: str, start: str) -> bool:
-        return text.startswith(start) and len(start.strip("-")) >= 3
-
-    known = sorted(names, key=len)
-    same = [name for name in known if name.casefold() == word.casefold()]
-    longer = [name for name in known if begins(name, word)]
-    shorter = [name for name in reversed(known) if begins(word, name)]
-    close = get_close_matches(word, known, n=1, cutoff=0.6)
-    return next(iter([*same, *longer, *shorter, *close]), None)
 
 
 def _heading(title: str) -> str:

@@ -91,6 +91,11 @@ def _from_sizes(args: argparse.Namespace, costs: Costs) -> list[Plan]:
         )
     positive("tol", args.tol, "try 1e-6")
     nodes = read_nodes(args.nodes or "4")
+    if (most := max(nodes)) > args.rows:
+        raise ParameterError(
+            f"--rows {args.rows} must be at least --nodes {most}: every node needs a row; give "
+            "more rows or fewer nodes."
+        )
     n_features = _whole("features", ",".join(as_list(args.features) or ()))
     graphs = [word.strip() for word in args.graph.split(",")]
     tau = mean_tau(args)

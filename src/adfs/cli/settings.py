@@ -9,8 +9,9 @@ import json
 import sys
 from typing import Any
 
+from adfs.checks import nearest
 from adfs.cli import files, output
-from adfs.cli.arguments import Command, Option, Parser, nearest
+from adfs.cli.arguments import Command, Option, Parser
 from adfs.errors import DataError, ParameterError
 from adfs.installed import load_file
 

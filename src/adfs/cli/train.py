@@ -347,9 +347,11 @@ def _exit_code(args: argparse.Namespace, result: Result, prints: bool = True) ->
     if result.status == "converged":
         return 0
     by_default = result.status == "max_iter" and args.max_iter is None
+    way_out = BEYOND_DEFAULT if by_default else WAYS_OUT[result.status]
+    if result.status == "diverged" and "step=" in args.parameters:
+        way_out = "give a smaller step in --parameters"
     message = (
-        f"{result.status} at relative gap {result.gap_text}, before --tol {args.tol:g}; "
-        f"{BEYOND_DEFAULT if by_default else WAYS_OUT[result.status]}."
+        f"{result.status} at relative gap {result.gap_text}, before --tol {args.tol:g}; {way_out}."
     )
     code = NOT_CONVERGED
     if result.status == "interrupted" and result.signal is not None:
@@ -361,7 +363,7 @@ def _summary(args: argparse.Namespace, facts: Record, gap_text: str) -> str:
     kinds = {"n_prox": "proximal steps", "n_grad": "sample gradients"}
     costs = [f"{facts[name]:,} {kind}" for name, kind in kinds.items() if facts[name]]
     costs.append(f"{facts['n_comm']:,} messages")
-    intercept = " and an intercept" if facts["intercept"] else ""
+    intercept = " and an intercept" if args.intercept else ""
     measured = "" if args.costs == "paper" else f", {args.costs} costs"
     lines = [
         (facts["status"], f"relative gap {gap_text}, asked for {args.tol:g}{_of_classes(facts)}"),

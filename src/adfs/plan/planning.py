@@ -31,6 +31,8 @@ ADVICE = {
     "network": "the network; a smaller tau, a better graph or fewer nodes would help",
 }
 
+WAITING = "waiting for busy neighbours; a better graph or fewer nodes would help"  # tau = 0
+
 
 class PlanPoint(NamedTuple):
     """Predicted idealized times of methods on a graph of ``n`` nodes at ``tau``."""
@@ -94,8 +96,12 @@ class Plan:
         if len(self.predictions) > 1:
             second = self.predictions[1]
             ratio = second.idealized_time / best.idealized_time
-            text += f", {second.algorithm} takes {ratio:.2g} times as long"
-        return f"{text}. It is limited by {ADVICE[best.limit]}."
+            times = f"{ratio:.2g} times" if f"{ratio:.2g}" != "1" else "about"
+            text += f", {second.algorithm} takes {times} as long"
+        advice = ADVICE[best.limit]
+        if best.limit == "network" and self.sizes.tau == 0.0:
+            advice = WAITING
+        return f"{text}. It is limited by {advice}."
 
     def to_dict(self) -> dict[str, Any]:
         """All numbers as plain values, for JSON."""
@@ -128,9 +134,10 @@ class Plan:
 
     def outlook(self) -> list[str]:
         """Which method is fastest with other nodes, other ``tau`` and other graphs; a line each."""
+        taus = self.over_tau if self.sizes.n > 1 else []  # one node waits for nobody
         lines = (
             ("nodes", [point.fastest(f"{point.n:,}") for point in self.over_nodes]),
-            ("tau", [point.fastest(f"{point.tau:g}") for point in self.over_tau]),
+            ("tau", [point.fastest(f"{point.tau:g}") for point in taus]),
             ("graphs", [point.fastest(point.graph) for point in self.over_graphs]),
         )
         return [f"other {name:6}  {'; '.join(parts)}" for name, parts in lines if parts]
@@ -291,8 +298,10 @@ class Curves:
         )  # fmt: skip
 
     def all(self) -> dict[str, Any]:
-        """What a `Plan` says about other networks."""
+        """What a `Plan` says about other networks; nothing where no method has a formula."""
         here = self.sizes.n
+        if not self.scales:
+            return {}
         return {
             "over_nodes": [self._point(self.graph, facts) for facts in self._sizes_of_graph()],
             "over_tau": [self._at(self.graph, self.sizes._replace(tau=tau)) for tau in TAUS],

@@ -7,7 +7,14 @@ from typing import NamedTuple
 import numpy as np
 
 from adfs.algorithms import registered  # noqa: F401  (fills the registry)
-from adfs.algorithms.base import REGISTRY, MethodSetting, require_engine, usual_names
+from adfs.algorithms.base import (
+    REGISTRY,
+    MethodSetting,
+    known_names,
+    near_names,
+    require_engine,
+    usual_names,
+)
 from adfs.errors import ParameterError
 from adfs.graphs.topology import Topology
 from adfs.losses import get_loss
@@ -54,13 +61,13 @@ def choose_contenders(
     if isinstance(names, str):
         raise ParameterError(f"algorithms={names!r} must be a list; pass [{names!r}].")
     found: list[Contender] = []
-    known = ", ".join(sorted(REGISTRY))
+    known = known_names()
     for name in names:
         algorithm, colon, rule = str(name).partition(":")
         if algorithm not in REGISTRY:
             raise ParameterError(
-                f"Algorithm {algorithm!r} is not known; choose from {known}, each with a rule if "
-                "you like, as in 'adfs:exact'."
+                f"Algorithm {algorithm!r} is not known{near_names(algorithm)}; choose from "
+                f"{known}; a rule may follow: adfs:exact."
             )
         contender = Contender(algorithm, rule if colon else DEFAULT_RULE)
         if contender in found:

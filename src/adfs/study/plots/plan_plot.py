@@ -17,14 +17,17 @@ def draw_plan(plan: Plan, axes: Any = None) -> Any:
         axes = plt.subplots(1, 2, figsize=(11.0, 4.4), layout="constrained")[1]
     fastest = plan.best.idealized_time
     names = [each.algorithm for each in plan.predictions if each.idealized_time <= LIMIT * fastest]
-    _draw(axes[0], plan.over_nodes, [point.n for point in plan.over_nodes], names)
-    _draw(axes[1], plan.over_tau, [point.tau for point in plan.over_tau], names)
+    times = {each.algorithm: each.idealized_time for each in plan.predictions}
+    here = [PlanPoint(plan.graph, plan.sizes.n, plan.sizes.tau, times)]
+    over_nodes, over_tau = plan.over_nodes or here, plan.over_tau or here
+    _draw(axes[0], over_nodes, [point.n for point in over_nodes], names)
+    _draw(axes[1], over_tau, [point.tau for point in over_tau], names)
     axes[0].axvline(plan.sizes.n, color=GREY, linewidth=1.0, zorder=0)
     axes[1].axvline(plan.sizes.tau, color=GREY, linewidth=1.0, zorder=0)
     axes[0].set(xlabel="nodes, with the same rows in total", ylabel="predicted idealized time")
     axes[1].set(xlabel="tau")
-    for ax in axes:
-        ax.set(xscale="log", yscale="log")
+    for ax, points in zip(axes, (over_nodes, over_tau), strict=True):
+        ax.set(xscale="log" if len(points) > 1 else "linear", yscale="log")
         tidy(ax, grid="y")
     axes[1].legend(frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
     return axes
