@@ -141,7 +141,8 @@ class SuiteResult:
                 found.append([row.label, f"> {number(row.end)}", *[""] * (len(HEADERS) - 2)])
                 continue
             low, high = row.band
-            spread = "" if low == high else f" [{number(low)}, {number(high)}]"
+            above = number(high) if math.isfinite(high) else f"> {number(row.end)}"
+            spread = "" if low == high else f" [{number(low)}, {above}]"
             ratio = row.time / best if best else 1.0
             n_comm, size, passes, seconds = row.others
             found.append([
