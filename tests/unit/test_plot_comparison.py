@@ -7,6 +7,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
 import adfs
+from adfs.algorithms.base import BY_NAME
 from adfs.errors import ParameterError
 from adfs.study.comparison import AXES
 from adfs.study.plots.comparison_plot import draw_comparison
@@ -144,3 +145,10 @@ def test_with_tol_the_axes_end_where_the_last_run_reaches_it():
     assert ax.get_ylim()[0] == pytest.approx(1e-6)
     none = draw_comparison(make_comparison(RUNS), axes(), tol=1e-9)
     assert none.get_xlim()[1] >= 100
+
+
+def test_added_methods_have_lines_that_can_be_told_apart():
+    adfs.algorithms()  # fills the registry
+    labels = sorted(BY_NAME)
+    looks = {(each.color, each.marker, each.dash) for each in line_styles(labels)}
+    assert len(looks) == len(labels) >= 17

@@ -63,6 +63,8 @@ STYLES = {
     "lbfgs": LineStyle("L-BFGS", INK, DASHED, "p"),
     "tron": LineStyle("TRON", INK, (1.0, 1.0), "d"),
 }
+# Markers and dashes of methods that have no style of their own: a round of colours each.
+OTHERS = (("h", SOLID), (">", DASHED), ("<", (1.0, 1.0)))
 # Dashes of further rules of a method that is drawn already.
 VARIANTS = ((1.0, 1.0), (4.0, 1.0, 1.0, 1.0), (6.0, 3.0))
 
@@ -80,10 +82,9 @@ def line_styles(labels: Sequence[str]) -> list[LineStyle]:
     for label in labels:
         method, _, rule = label.partition(":")
         # Methods of other people, and classes, take the colours from the last one on.
-        others = [name for name in seen if name not in STYLES and name != method]
-        style = STYLES.get(
-            method, LineStyle(method, HUES[-1 - len(others) % len(HUES)], SOLID, "h")
-        )
+        others = len([name for name in seen if name not in STYLES and name != method])
+        marker, dash = OTHERS[others // len(HUES) % len(OTHERS)]
+        style = STYLES.get(method, LineStyle(method, HUES[-1 - others % len(HUES)], dash, marker))
         if rule:
             style = style._replace(name=f"{style.name} ({rule})")
         if seen[method]:
@@ -126,7 +127,11 @@ def tidy(ax: Axes, grid: str = "", legend: str = "", left: bool = True) -> None:
     if legend == "inside":
         ax.legend(frameon=False)
     elif legend and ax.lines:
-        ax.legend(frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
+        count = max(1, len(ax.get_legend_handles_labels()[1]))  # many names in small letters
+        ax.legend(
+            frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5),
+            fontsize=min(10.0, 230.0 / count), labelspacing=min(0.5, 6.0 / count),
+        )  # fmt: skip
 
 
 def one_unit(ax: Axes) -> None:
