@@ -18,7 +18,7 @@ COMMON = [
     ({"max_iter": True}, "max_iter=True must be a whole number"),
     ({"tau": -1.0}, "tau"),
     ({"tau": "fast"}, "tau='fast' must be a finite number"),
-    ({"algorithm": "sgd"}, "algorithm='sgd' is not known; choose auto, best or one of .*adfs"),
+    ({"algorithm": "sgd"}, "algorithm='sgd' is not known .*; choose auto, best or one of .*adfs"),
     ({"algorithm": None}, "algorithm=None must be a name"),
     ({"n_nodes": 0}, "n_nodes=0 must be a whole number >= 1; or leave it at None"),
     ({"n_nodes": 31}, "n_nodes=31 must not exceed n_samples=30"),

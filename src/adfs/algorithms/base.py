@@ -390,7 +390,7 @@ def near_names(name: str) -> str:
 
 def known_names() -> str:
     """The usual names, and where the others are: all of them are too many for a sentence."""
-    more = ", or a name of docs/algorithms/more-methods.md" if BY_NAME else ""
+    more = ", or another name of adfs.algorithms()" if BY_NAME else ""
     return f"{', '.join(usual_names())}{more}"
 
 
