@@ -228,7 +228,7 @@ def test_a_process_that_is_signalled_keeps_its_finished_runs(dense, home, number
 
 
 BAD = {
-    "an algorithm": (["--algorithms", "adfs,sgd"], "'sgd' is not known (nearest: dgd); choose from"),
+    "an algorithm": (["--algorithms", "adfs,sgd"], "'sgd' is not known (nearest: dgd); choose"),
     "a rule": (["--algorithms", "adfs:magic"], "adfs:magic: --algorithms magic is not a rule"),
     "twice": (["--algorithms", "adfs,adfs"], "'adfs' is named twice"),
     "an empty name": (["--algorithms", ""], "Algorithm '' is not known"),

@@ -32,7 +32,8 @@ class Prediction(NamedTuple):
     (every sample has to be seen), ``conditioning`` (many passes) or ``network``; ``basis`` says
     where the number of iterations comes from: ``theory`` or ``pilot``. ``seconds`` are known where
     the costs have those of a proximal step, else None. A method that chooses its kinds of rounds on
-    its way is not ``alike``: their number does not say how long it takes.
+    its way is not ``alike``: their number does not say how long it takes. Kinds repeat after a
+    ``period``.
     """
 
     algorithm: str
@@ -46,6 +47,7 @@ class Prediction(NamedTuple):
     basis: str
     seconds: float | None = None
     alike: bool = True
+    period: int = 1
 
     def with_iterations(self, iterations: float, basis: str = "pilot") -> "Prediction":
         """The same method with other iterations, such as those that a pilot has found."""
@@ -82,6 +84,7 @@ def predict(
         basis="theory",
         seconds=_seconds(problem, setting, clock, scale, ranks),
         alike=not hasattr(method.algorithm, "executed"),
+        period=getattr(method.source, "period", 1),
     )
 
 

@@ -31,12 +31,12 @@ def with_seconds(
 
     A first, untimed run loads what is compiled and brings the rows into caches. Of the second one
     only the later half counts, because solutions of inner problems are remembered, and so become
-    cheaper, along a run. A method whose first iterations are of another kind is timed by its plain
-    form.
+    cheaper, along a run. It has whole periods: a snapshot of Katyusha is cheaper than its other
+    rounds. A method whose first iterations are of another kind is timed by its plain form.
     """
     found = []
     for each in predictions:
-        half = int(max(FEWEST, SHARE * each.iterations))
+        half = each.period * math.ceil(max(FEWEST, SHARE * each.iterations) / each.period)
         plain = setting if each.alike else setting._replace(rule="theory")
         for length in (half, 2 * half):
             stopping, quiet = Stopping(NEVER, length, LONGEST), Interrupts(())

@@ -42,6 +42,11 @@ class Rounds:
     def __init__(self, pattern: Sequence[int], opening: Sequence[int] = ()) -> None:
         self._pattern, self._opening = (np.array(each, np.int32) for each in (pattern, opening))
 
+    @property
+    def period(self) -> int:
+        """Rounds after which the pattern repeats."""
+        return len(self._pattern)
+
     def draw(self, start: int, stop: int) -> Events:
         """Rounds ``start`` to ``stop``."""
         late = np.arange(start, stop) - len(self._opening)
