@@ -114,8 +114,10 @@ def _faults_of_files(case, outcome):
                if outcome.before.get(name) != content]  # fmt: skip
     changed += [name for name in outcome.before if name not in outcome.after]
     named = _words(case)
+    # Where only the summary could not be written, what was written before is kept.
+    kept = outcome.code == FAILED and case.process.get("stdout") == "/dev/full"
     for name in changed:
-        refused = outcome.code in (FAILED, REFUSED)
+        refused = outcome.code in (FAILED, REFUSED) and not kept
         known = any(_names(part, named) for part in name.split("/")) and not _is_read(case, name)
         if refused or not known:
             yield Fault("files", f"{name} was changed or left, with exit code {outcome.code}")
