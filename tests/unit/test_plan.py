@@ -135,13 +135,18 @@ def test_best_has_the_bits_of_the_method_it_takes():
     assert chosen.choice.idealized_time == chosen.choice.pilot_time + named.idealized_time
 
 
-@pytest.mark.parametrize(("d", "sigma"), [(5, 0.01), (200, 1.0), (40, 0.1)])
-def test_best_sets_up_what_may_win_and_not_what_is_far_behind(d, sigma):
+@pytest.mark.parametrize(
+    ("d", "sigma", "tau", "fastest"),
+    [(5, 0.01, 5.0, "newton"), (200, 1.0, 5.0, "newton"), (300, 30.0, 1.0, "msda")],
+)
+def test_best_sets_up_what_may_win_and_not_what_is_far_behind(d, sigma, tau, fastest):
     X, y = adfs.generators.two_gaussians(4_000, d, seed=0)
     problem = adfs.Problem(adfs.partition(X, y, 4), sigma=sigma)
-    likely = {each.algorithm for each in predict_likely(problem, SETTING, 1e-6)[0]}
-    every, _ = predict_all(problem, SETTING, 1e-6)
+    setting = SETTING._replace(tau=tau, delays=adfs.Delays(tau=tau))
+    likely = {each.algorithm for each in predict_likely(problem, setting, 1e-6)[0]}
+    every, _ = predict_all(problem, setting, 1e-6)
     goal = every[0].idealized_time
+    assert every[0].algorithm == fastest
     assert likely >= {each.algorithm for each in every if each.idealized_time < 1.25 * goal}
     far = {each.algorithm for each in every if each.idealized_time > 10.0 * goal}
     assert likely & far <= set(ALL_REDUCE)

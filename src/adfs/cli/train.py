@@ -116,6 +116,8 @@ def _check(args: argparse.Namespace) -> None:
             "--timeline shows what ranks did, so it needs --engine mpi; for idealized time use "
             "`adfs schedule timeline`."
         )
+    if args.checkpoint == "":
+        raise ParameterError("--checkpoint '' must name a folder; give one.")
     if args.checkpoint is None and (args.resume or args.checkpoint_every is not None):
         flag = "--resume" if args.resume else "--checkpoint-every"
         raise ParameterError(f"{flag} needs the folder of the checkpoints; add --checkpoint DIR.")

@@ -66,6 +66,8 @@ class CheckpointFolder:
     def __init__(
         self, folder: str | os.PathLike[str], identity: Identity, rank: int = 0, size: int = 1
     ) -> None:
+        if not os.fspath(folder):
+            raise DataError("Checkpoints need the name of a folder, but it is ''; give one.")
         self.folder, self.identity, self.rank, self.size = Path(folder), identity, rank, size
         self.skipped: list[tuple[Path, str]] = []
         self._written: set[int] = set()  # positions of valid files by this process
