@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import struct
+import warnings
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -38,7 +39,9 @@ class DamagedArchive(DataError):
 @contextmanager
 def _damage_reported(path: str | os.PathLike[str]) -> Iterator[None]:
     try:
-        yield
+        with warnings.catch_warnings():  # that a header looks as if Python 2 had written it
+            warnings.filterwarnings("ignore", "Reading `.npy` or `.npz` file", UserWarning)
+            yield
     except MemoryError:
         raise
     # A damaged file can make the readers of zip, compressions and array headers raise anything.
