@@ -54,6 +54,7 @@ BISECTIONS = 100
 SEEN = 0.5  # of theory's iterations: what runs take (0.32 to 0.74, benchmarks/plan.py)
 FASTEST = 0.999  # no rho beyond: 1 / (1 - rho) must stay a number
 LARGEST_POWER = 300.0  # exp of it squared is still a number
+LEAST_BOUND = 1e-100  # of V and L_f, so that no product of theirs rounds to 0
 BLOCK_GRADIENTS = 1 << 21  # sample gradients in one compiled call: some tenths of a second
 
 
@@ -263,6 +264,7 @@ def fastest(
         tau2 = np.minimum(best, (1.0 - rho) / (1.0 + q))
         return rho + tau2 * q, tau2
 
+    smoothness, variance = max(smoothness, LEAST_BOUND), np.maximum(variance, LEAST_BOUND)
     shape = np.broadcast_shapes(np.shape(variance), np.shape(every))
     low, high = np.zeros(shape), np.full(shape, FASTEST)
     for _ in range(BISECTIONS):
