@@ -39,8 +39,8 @@ import numpy as np
 
 import adfs
 from adfs.plugins import Fact, Nodes, PerNode, PerSample, RoundMethod, Rounds, Uses, positive
+from adfs_methods import steps
 
-LONGEST = 65_536  # steps in a round
 SHARE = 0.9  # r / sqrt q
 
 
@@ -73,11 +73,10 @@ class AccSdca(RoundMethod[AccSdcaState]):
         weight = np.where(problem.live, 1.0 + each / self.strong, 0.0)
         self.proven = self.rule == "theory"
         if self.proven and self.pull > 0.0:
-            steps = enough_steps(float(weight.sum()), ridge, self.strong)
+            wanted = enough_steps(float(weight.sum()), ridge, self.strong)
         else:
-            steps = max(1, round(positive("passes", passes) * n))
-        rounds = -(-steps // min(n, LONGEST))
-        self.batch = -(-steps // rounds)
+            wanted = max(1, round(positive("passes", passes) * n))
+        rounds, self.batch = steps.in_rounds(wanted, n, "a stage of acc-sdca")
         rate = min(1.0 / float(weight.sum()), 0.99)
         inner = -rounds * self.batch * math.log1p(-rate)  # factors e of the dual error in a stage
         stage = SHARE * root if self.proven else 1.0 / (1.0 / (SHARE * root) + 2.0 / inner)
@@ -112,9 +111,9 @@ class AccSdca(RoundMethod[AccSdcaState]):
             state.y = y
 
 
-def enough_steps(inverse_rate: float, ridge: float, strong: float) -> int:
+def enough_steps(inverse_rate: float, ridge: float, strong: float) -> float:
     """T of the theorem; ``inverse_rate`` is ``1 / rho_in``."""
     root = math.sqrt(ridge / strong)
-    moved = 2592.0 * (strong - ridge) ** 2 / (ridge * strong * (root - SHARE * root) ** 2)
+    moved = 2592.0 * (1.0 - ridge / strong) ** 2 * (strong / ridge) / (root - SHARE * root) ** 2
     inside = (4.5 + moved) * inverse_rate / (1.0 - SHARE * root) ** 2
-    return math.ceil(inverse_rate * math.log(inside))
+    return float(np.ceil(inverse_rate * np.log(inside)))

@@ -32,10 +32,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq
 
 import adfs
 from adfs.plugins import Fact, Nodes, PerNode, PerSample, RoundMethod, Uses
+from adfs_methods import steps
 
 Vector = NDArray[np.float64]
 
@@ -65,8 +65,8 @@ class Dsa(RoundMethod[DsaState]):
         self.network_rate = 1.0 if problem.n_nodes == 1 else 0.5 * (1.0 - mixing.second)
         each = [problem.conditioning.smoothness(node) for node in nodes.numbers.tolist()]
         own = problem.own_sigma
-        steps = [self._largest_step(smooth, own[i]) for i, smooth in enumerate(each)]
-        self.step_size = float(problem.network.facts(np.array(steps)).min())
+        largest = [self._largest_step(smooth, own[i]) for i, smooth in enumerate(each)]
+        self.step_size = float(problem.network.facts(np.array(largest)).min())
         self.rho = self._rate(self.step_size)
         parts = [self._law(smooth, own[i], self.step_size) for i, smooth in enumerate(each)]
         self.sampler = nodes.sampler(np.concatenate([p / p.sum() for p in parts]), "dsa")
@@ -96,11 +96,7 @@ class Dsa(RoundMethod[DsaState]):
         if not smoothness.any():
             return top
 
-        def excess(v: float) -> float:
-            return float(self._law(smoothness, sigma, np.exp(v)).sum()) - 1.0
-
-        high = np.log(top)
-        return float(np.exp(brentq(excess, high - 60.0, high))) if excess(high) > 0.0 else top
+        return steps.largest_with_sum(lambda step: self._law(smoothness, sigma, step).sum(), top)
 
     def start(self, theta: PerNode) -> DsaState:
         """The table at ``theta``: one pass, counted nowhere, as set-up."""

@@ -34,7 +34,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq
 
 import adfs
 from adfs.plugins import (
@@ -51,10 +50,10 @@ from adfs.plugins import (
     njit,
     whole,
 )
+from adfs_methods import steps
 
 Vector = NDArray[np.float64]
 TINY = 1e-100  # u is multiplied out before its factor gets smaller
-LONGEST = 65_536  # samples in a round
 
 
 @dataclass
@@ -78,7 +77,7 @@ class Saga(RoundMethod[SagaState]):
     def __init__(self, nodes: Nodes, batch: int | None = None) -> None:
         super().__init__(nodes)
         n, smoothness = nodes.problem.n_samples, nodes.problem.conditioning.smoothness(0)
-        self.batch = min(n, LONGEST) if batch is None else whole("batch", batch, least=1)
+        self.batch = min(n, steps.LONGEST) if batch is None else whole("batch", batch, least=1)
         self.ridge = nodes.problem.total_sigma / n
         self.proven = self.rule == "saga"
         if self.proven:
@@ -131,7 +130,7 @@ def best_step(smoothness: Vector, ridge: float) -> tuple[float, Vector, float]:
         rate, k = 2.0 * t * (1.0 - t), relative * t / (1.0 - 2.0 * t)
         return np.where(k > 0.0, 0.5 * rate + k + np.sqrt(0.25 * rate * rate + k * k), 0.0), rate
 
-    t = np.exp(brentq(lambda v: law(np.exp(v))[0].sum() - 1.0, -60.0, np.log(0.5 - 1e-9)))
+    t = steps.largest_with_sum(lambda t: law(t)[0].sum(), 0.5 - 1e-9)
     p, rate = law(t)
     return float(t * len(p) / ridge), p / p.sum(), rate
 

@@ -22,8 +22,7 @@ import numpy as np
 
 import adfs
 from adfs.plugins import Fact, Nodes, PerNode, PerSample, RoundMethod, Uses, whole
-
-LONGEST = 65_536  # steps in a round
+from adfs_methods import steps
 
 
 @dataclass
@@ -47,7 +46,9 @@ class Sdca(RoundMethod[SdcaState]):
         problem = nodes.problem
         weight = np.where(problem.live, 1.0 + problem.conditioning.smoothness(0) / problem.sigma, 0)
         self.batch = (
-            min(problem.n_samples, LONGEST) if batch is None else whole("batch", batch, least=1)
+            min(problem.n_samples, steps.LONGEST)
+            if batch is None
+            else whole("batch", batch, least=1)
         )
         self.sampler = nodes.sampler(weight / weight.sum(), "sdca")
         self.uses = Uses(steps=self.batch)

@@ -22,11 +22,15 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import brentq
 
+import adfs
 from adfs.plugins import Fact, MixingWeights, Nodes, Uses, positive, whole
 
 Array = NDArray[np.float64]
 
+LONGEST = 65_536  # steps or samples in a round on one machine
+MOST_ROUNDS = 1_000_000  # of an epoch or a stage
 HALVINGS = 48  # of the logarithm of 1 - r, from 0 down to that of LEAST
 LEAST = 1e-13
 ROUNDING = 1e-14  # of the condition, relative to its terms
@@ -84,6 +88,29 @@ def step_of(
         k = int(np.argmax(falls))
         low, high = steps[max(k - 1, 0)], steps[min(k + 1, len(steps) - 1)]
     return float(steps[k]), max(0.0, float(falls[k]))
+
+
+def largest_with_sum(total: Callable[[float], float], top: float) -> float:
+    """The largest number up to ``top`` where ``total``, which grows from 0, is at most 1."""
+    if total(top) <= 1.0:
+        return top
+    high = np.log(top)
+    low = high - 60.0
+    while total(np.exp(low)) > 1.0:
+        low -= 60.0
+    return float(np.exp(brentq(lambda v: total(np.exp(v)) - 1.0, low, high)))
+
+
+def in_rounds(steps: float, n_samples: int, name: str) -> tuple[int, int]:
+    """Rounds of a pass at most for so many ``steps``, and the steps in each of them."""
+    in_one = min(n_samples, LONGEST)
+    if not steps <= MOST_ROUNDS * in_one:
+        raise adfs.ParameterError(
+            f"{name} would have {steps:.1e} steps, more than {MOST_ROUNDS:.0e} passes. "
+            "Scale the columns (--standardize), or make sigma larger."
+        )
+    rounds = -(-int(steps) // in_one)
+    return rounds, -(-int(steps) // rounds)
 
 
 def descent(step: Array, smoothness: float, convexity: float) -> Array:

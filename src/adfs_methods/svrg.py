@@ -54,8 +54,7 @@ from adfs.plugins import (
     dot,
     njit,
 )
-
-LONGEST = 65_536  # inner steps in a round
+from adfs_methods import steps
 
 
 @dataclass
@@ -91,8 +90,7 @@ class Svrg(RoundMethod[SvrgState]):
         costs = nodes.setting.costs.of(problem)
         pass_work = n * float(costs.gradient[0] / costs.sampled_gradient[0])
         self.step_size, wanted = best_epoch(mean, self.ridge, pass_work, is_free)
-        rounds = -(-wanted // min(n, LONGEST))
-        self.batch = -(-wanted // rounds)
+        rounds, self.batch = steps.in_rounds(wanted, n, "an epoch of svrg")
         self.keep, alpha = contraction(
             self.step_size, rounds * self.batch, mean, self.ridge, is_free
         )
@@ -154,14 +152,14 @@ def contraction(step, length, smoothness, ridge, is_free):
     return 1.0 - decrease, np.maximum(start, noise)
 
 
-def best_epoch(smoothness, ridge, pass_work, is_free) -> tuple[float, int]:
+def best_epoch(smoothness, ridge, pass_work, is_free) -> tuple[float, float]:
     """The step and the length of an epoch with the least work per factor e."""
-    steps = np.geomspace(1e-4, 0.999, 400)[:, None] / (2.0 * (smoothness + ridge))
-    length = np.ceil(np.geomspace(0.02, 20.0, 400) / (steps * ridge))
-    _, alpha = contraction(steps, length, smoothness, ridge, is_free)
+    tried = np.geomspace(1e-4, 0.999, 400)[:, None] / (2.0 * (smoothness + ridge))
+    length = np.ceil(np.geomspace(0.02, 20.0, 400) / (tried * ridge))
+    _, alpha = contraction(tried, length, smoothness, ridge, is_free)
     gain = np.where(alpha < 1.0, -np.log(alpha) / (pass_work + length), 0.0)
     row, column = np.unravel_index(np.argmax(gain), gain.shape)
-    return float(steps[row, 0]), int(length[row, column])
+    return float(tried[row, 0]), float(length[row, column])
 
 
 @njit(cache=True, nogil=True)

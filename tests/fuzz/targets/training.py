@@ -22,6 +22,7 @@ from fuzz.samples import (
 )
 
 TOLERANCES = (1e-1, 1e-3, 1e-6, 1e-6, 1e-9, 1e-12)
+TOL = 1e-6  # where a case made smaller has none
 FAST = ("auto", "adfs", "ns-adfs", "point-saga")  # an iteration takes a microsecond
 SLOW = ("msda", "ssda", "esdacd")  # an iteration solves a problem per node
 RULES = ("paper", "balanced", "exact", "projector", "tuned", "theory")
@@ -109,7 +110,7 @@ def _of_call(case, outcome, claim):
         X = X.astype(np.float32)
     sigma = call["sigma"][: len(call["shards"])]
     problem = oracle.Sum.of(X, y, weights, call["loss"], sigma)
-    return problem, claim["theta"], call["tol"]
+    return problem, claim["theta"], call.get("tol", TOL)
 
 
 def _of_command(case, outcome, claim):
@@ -123,4 +124,4 @@ def _of_command(case, outcome, claim):
     sigma = float(given["sigma"]) * n_nodes if "sigma" in given else 1 / float(given["C"])
     problem = oracle.Sum.of(X, y, weights, given["loss"], [sigma])
     with np.load(io.BytesIO(outcome.after["here/model.npz"])) as model:
-        return problem, model["coef"], float(given["tol"])
+        return problem, model["coef"], float(given.get("tol", TOL))
