@@ -95,7 +95,8 @@ class Svrg(RoundMethod[SvrgState]):
             self.step_size, rounds * self.batch, mean, self.ridge, is_free
         )
         self.sampler = nodes.sampler(each / each.sum(), "svrg")
-        self.boost = np.divide(mean, each, out=np.zeros(n), where=each > 0.0)
+        drawn = each > 1e-300 * mean  # others never are
+        self.boost = np.divide(mean, each, out=np.zeros(n), where=drawn)
         self.uses = [Uses(samples=self.batch), Uses(gradients=1)]
         self.source = Rounds([1, *[0] * rounds])
         self.rho = min(float(1.0 - alpha ** (1.0 / (rounds + 1))), 0.999)
