@@ -91,6 +91,9 @@ def _faults_of_refusal(case, outcome, lines):
 
 
 def _is_sentence(lines):
+    lines = [
+        line for line in lines if not line.startswith("reading ")
+    ]  # progress, if it takes long
     return len(lines) == 1 and lines[0].startswith("adfs: ") and lines[0].rstrip(")").endswith(".")
 
 
@@ -125,8 +128,10 @@ def _faults_of_files(case, outcome):
 
 def _names(part, named):
     """Whether a word is a part of a path, or a pattern with a node's number in it."""
-    return part in named or any(
-        re.fullmatch(re.escape(word).replace(r"\{node\}", r"\d+"), part) for word in named
+    return (
+        part in named
+        or "." in named
+        or any(re.fullmatch(re.escape(word).replace(r"\{node\}", r"\d+"), part) for word in named)
     )
 
 

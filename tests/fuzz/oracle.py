@@ -43,6 +43,15 @@ class Sum(NamedTuple):
         each = np.abs(slopes) * rounded + bend * rounded**2 + ulps * (EPS * np.abs(values) + TINY)
         return self.weights @ each + ulps * (EPS * self(theta) + TINY * (1 + self.sigma))
 
+    def noise_of_gap(self, theta, gap, ulps=10):
+        """How far ``|grad F|^2 / (2 sigma)`` in double precision may be from the same in theory."""
+        _, slopes, bends = curve(self.loss, self.X @ theta, self.y, 0.0)
+        sizes = np.abs(self.X)
+        predictions = bends * (sizes @ np.abs(theta) + np.abs(self.y)) + np.abs(slopes)
+        rounded = ulps * EPS * (sizes.T @ (self.weights * predictions) + self.sigma * np.abs(theta))
+        size = np.sqrt(rounded @ rounded)
+        return size * np.sqrt(2 * gap / self.sigma) + size**2 / (2 * self.sigma)
+
     def improved(self, theta):
         """A model with a smaller ``F``, or the same."""
         rounded = self.loss in ("hinge", "absolute")
@@ -145,6 +154,7 @@ def refutations(problem, theta, claim, tol):
         yield f"F is {true:.17g}, but {objective:.17g} was claimed"
     if not gap <= tol * abs(objective) * (1 + 1e-12):
         yield f"converged at gap {gap:.3g}, which is above tol |F| = {tol * abs(objective):.3g}"
+    noise += problem.noise_of_gap(theta, gap)
     if not above <= gap * (1 + 1e-9) + noise:
         yield f"F is {above:.3g} above that of another model, but the gap claimed is {gap:.3g}"
     elif not above <= tol * abs(true) * (1 + 1e-9) + noise:

@@ -157,9 +157,9 @@ def test_sigma_is_a_number_or_one_a_node():
     assert adfs.Problem(shards, sigma=[1, 2, 3]).total_sigma == 6.0
 
 
-@pytest.mark.parametrize("bad", [0.0, -1.0, np.nan, np.inf, [1.0, 0.0, 1.0]])
+@pytest.mark.parametrize("bad", [0.0, -1.0, np.nan, np.inf, 1e-101, 1e101, [1.0, 0.0, 1.0]])
 def test_sigma_out_of_range_is_refused(bad):
-    with pytest.raises(ParameterError, match="must be a finite number > 0: without regularisation"):
+    with pytest.raises(ParameterError, match="must be a finite number > 0, from 1e-100 to"):
         adfs.Problem(make_shards("logistic"), sigma=bad)
 
 
@@ -190,6 +190,18 @@ def test_a_row_whose_squared_norm_overflows_is_refused():
         pytest.raises(DataError, match=r"Row 1 has a squared norm beyond 1e308; scale"),
     ):
         adfs.Problem([(X, [0, 1, 1])])
+
+
+@pytest.mark.parametrize("weight", [1e-51, 1e51])
+def test_a_weight_out_of_range_is_refused(weight):
+    adfs.Problem([(np.ones((2, 2)), [0, 1], [1e-50, 0.0])])
+    with pytest.raises(DataError, match=r"A weight of .* is outside the range from 1e-50"):
+        adfs.Problem([(np.ones((2, 2)), [0, 1], [1.0, weight])])
+
+
+def test_rows_that_are_nothing_beside_their_weights_are_refused():
+    with pytest.raises(DataError, match="All rows are zero or have weight zero, or are so small"):
+        adfs.Problem([(np.full((2, 2), 1e-135), [0, 1], [1e-30, 1e-30])])
 
 
 @pytest.mark.parametrize("theta", [np.zeros(4), np.zeros((5, 1)), 0.0])

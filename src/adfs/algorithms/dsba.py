@@ -39,6 +39,7 @@ from adfs.schedule.rounds import Cost
 from adfs.theory.description import Description, Fact, SelfDescribing
 
 RAREST = 1e-9  # of a uniform draw: least probability of a sample; alias tables have 32 bits
+LEAST_KEPT = 1e-100  # so that quotients by h are numbers
 BLOCK_WORK = 1 << 24  # multiplications in a compiled call, about 20 ms
 
 
@@ -112,7 +113,7 @@ class DsbaParameters(SelfDescribing):
         if self.n_nodes == 1:
             return 1.0
         least = 0.5 * self.alpha * self.smoothness
-        low, high = 2.0 * least / (1.0 + least), 1.0
+        low, high = max(2.0 * least / (1.0 + least), LEAST_KEPT), 1.0
         for _ in range(60):
             middle = 0.5 * (low + high)
             iterate, network, table = self.rates(middle)

@@ -29,10 +29,9 @@ from adfs.graphs.topology import Topology
 from adfs.losses import get_loss
 from adfs.mpi.communicator import Communicator
 from adfs.mpi.problem_loading import network_of, place_nodes
-from adfs.problem.finite_sum import Problem
+from adfs.problem.finite_sum import SIGMA_RANGE, Problem
 from adfs.schedule.delays import Delays
 
-SIGMA_RANGE = (1e-100, 1e100)  # outside it, quotients in rates and steps overflow
 Labels = NDArray[Any]
 MOST_CLASSES = 1000
 

@@ -29,6 +29,9 @@ NOTHING_LIVE = (
     "All rows are zero or have weight zero, or are so small that their squares are zero in double "
     "precision, so nothing can be learnt; check the data, or scale the features."
 )
+# Outside these ranges quotients in rates and steps leave the floats.
+SIGMA_RANGE = (1e-100, 1e100)
+WEIGHT_RANGE = (1e-50, 1e50)  # of weights that are not 0
 SMALLEST_SUM = 1e-290  # of losses: some digits above where double precision ends
 
 
@@ -50,7 +53,7 @@ class Problem:
     loss : str or Loss
         A name of `adfs.losses.LOSSES`, or a loss of one's own.
     sigma : float or one per node of the graph
-        Regularisation, > 0. The total is the sum over nodes.
+        Regularisation, > 0, from 1e-100 to 1e100. The total is the sum over nodes.
     topology : Topology, optional
         The communication graph; the most square grid by default.
     nodes : sequence of int, optional
@@ -196,9 +199,17 @@ class Problem:
                 f"Row {int(np.argmin(np.isfinite(self.squared_norms)))} has a squared norm beyond "
                 "1e308; scale the features."
             )
+        low, high = WEIGHT_RANGE
+        outside = (self.weights > 0.0) & ((self.weights < low) | (self.weights > high))
+        if outside.any():
+            raise DataError(
+                f"A weight of {self.weights[outside][0]:g} is outside the range from {low:g} to "
+                f"{high:g}; scale the weights, and set those to 0 that count for nothing."
+            )
 
     def _require_live(self) -> None:
-        if not any(self.network.gather(bool(self.live.any()))):
+        sizes = self.weights * self.squared_norms
+        if not any(self.network.gather(bool((sizes > SMALLEST_SUM).any()))):
             raise DataError(NOTHING_LIVE)
 
     def _require_size(self) -> None:
@@ -443,10 +454,12 @@ def check_sigma(sigma: ArrayLike, n_nodes: int) -> Vector:
         raise ParameterError(
             f"sigma has shape {values.shape}; give one number, or one for each of {n_nodes} nodes."
         )
-    if not np.isfinite(values).all() or (values <= 0).any():
-        worst = values[~(np.isfinite(values) & (values > 0))][0]
+    low, high = SIGMA_RANGE
+    inside = (values >= low) & (values <= high)
+    if not inside.all():
         raise ParameterError(
-            f"sigma={worst:g} must be a finite number > 0: without regularisation there is no "
-            "rate and no certificate. Try a small one such as 1e-3."
+            f"sigma={values[~inside][0]:g} must be a finite number > 0, from {low:g} to {high:g}: "
+            "without regularisation there is no rate and no certificate. Try a small one such as "
+            "1e-3."
         )
     return values
