@@ -226,10 +226,10 @@ VANISHING = 1e-170  # its square is zero in double precision
 
 
 def faint_problem(convert=np.asarray, nodes=1):
-    """A row of weight 1e60 whose squared norm underflows, beside one that has nothing to learn."""
-    X, y = np.array([[VANISHING, 0.0], [0.0, 1e-145]]), np.array([1.0, 0.0])
-    shards = [(convert(X), y, [1e60, 1.0])] * nodes
-    return adfs.Problem(shards, "squared", 1e-290 / nodes, adfs.Topology.path(nodes))
+    """The largest weight at a row whose squared norm underflows, beside nothing to learn."""
+    X, y = np.array([[VANISHING, 0.0], [0.0, 1e-140]]), np.array([1.0, 0.0])
+    shards = [(convert(X), y, [1e50, 1.0])] * nodes
+    return adfs.Problem(shards, "squared", 1e-100, adfs.Topology.path(nodes))
 
 
 def exact_missing(problem, theta):
@@ -257,8 +257,7 @@ def test_a_row_whose_squares_underflow_is_not_a_zero_row(convert, first):
     found = certify(problem, theta, np.zeros(2))
     objective, missing = exact_missing(problem, theta)
     assert found.objective == pytest.approx(float(objective))
-    assert missing > objective / 2
-    assert found.duality_gap >= float(missing)
+    assert found.duality_gap >= float(missing) > 0.0
 
 
 @pytest.mark.parametrize("algorithm", [name for name in adfs.algorithms.NAMES if name != "ns-adfs"])
@@ -272,8 +271,7 @@ def test_no_algorithm_certifies_a_model_that_misses_a_faint_row(algorithm):
 
 
 def test_a_gradient_whose_squares_underflow_still_has_a_gap():
-    problem = adfs.Problem([(np.array([[1e-80]]), [1.0], [1e-100])], "squared", 1e-308)
+    problem = adfs.Problem([(np.array([[1e-140]]), [1e-30])], "squared", 1e-100)
     found = certify(problem, np.zeros(1))
-    objective, missing = exact_missing(problem, np.zeros(1))
-    assert missing > objective / 2
-    assert found.duality_gap >= float(missing) > 0.0
+    _, missing = exact_missing(problem, np.zeros(1))
+    assert found.duality_gap == pytest.approx(float(missing), rel=1e-12, abs=0.0)
