@@ -228,7 +228,7 @@ VANISHING = 1e-170  # its square is zero in double precision
 def faint_problem(convert=np.asarray, nodes=1):
     """The largest weight at a row whose squared norm underflows, beside nothing to learn."""
     X, y = np.array([[VANISHING, 0.0], [0.0, 1e-140]]), np.array([1.0, 0.0])
-    shards = [(convert(X), y, [1e50, 1.0])] * nodes
+    shards = [(convert(X), y, [1e100, 1.0])] * nodes
     return adfs.Problem(shards, "squared", 1e-100, adfs.Topology.path(nodes))
 
 

@@ -154,13 +154,13 @@ def test_a_long_run_is_looked_at_before_a_factor_e_of_theory():
 
 EXTREMES = {
     "features of 1e120": lambda loss: problem_of(1e120 * samples()[0], samples()[1], loss),
-    "weights of 1e300": lambda loss: problem_of(*samples(), loss, weights=1e300),
+    "weights of 1e100": lambda loss: problem_of(*samples(), loss, weights=1e100),
     "identifiers": lambda loss: problem_of(*with_identifiers(), loss),
 }
 
 
 def test_extreme_data_are_refused_with_the_way_out():
-    for make in (EXTREMES["features of 1e120"], EXTREMES["weights of 1e300"]):
+    for make in (EXTREMES["features of 1e120"], EXTREMES["weights of 1e100"]):
         for loss in ("logistic", "hinge"):
             with pytest.raises(AdfsError, match=r"condition number.*Scale the features"):
                 adfs.solve(make(loss))

@@ -77,7 +77,7 @@ def test_non_smooth_weights_and_sigma_leave_the_model(loss, factor):
     assert scaled.objective / factor == pytest.approx(plain.objective, rel=2e-6)
 
 
-@pytest.mark.parametrize("factor", [*FACTORS, 1e-100, 1e100])
+@pytest.mark.parametrize("factor", [*FACTORS, 1e-98, 1e98])
 def test_the_optimum_is_as_exact_in_any_unit(factor):
     for loss, other in [
         ("squared", {"targets": factor}),

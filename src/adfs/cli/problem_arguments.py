@@ -29,7 +29,7 @@ from adfs.graphs.topology import Topology
 from adfs.losses import get_loss
 from adfs.mpi.communicator import Communicator
 from adfs.mpi.problem_loading import network_of, place_nodes
-from adfs.problem.finite_sum import SIGMA_RANGE, Problem
+from adfs.problem.finite_sum import RANGE, Problem
 from adfs.schedule.delays import Delays
 
 Labels = NDArray[Any]
@@ -184,7 +184,7 @@ def read_topology(
 def read_sigma(args: argparse.Namespace, n_nodes: int) -> float:
     """Regularisation per node, from ``--sigma`` or else ``--C``."""
     sigma = args.sigma if args.C is None else 1.0 / (args.C * n_nodes) if args.C > 0 else np.nan
-    low, high = SIGMA_RANGE
+    low, high = RANGE
     if low <= sigma <= high:
         return float(sigma)
     if args.C is not None:

@@ -29,9 +29,7 @@ NOTHING_LIVE = (
     "All rows are zero or have weight zero, or are so small that their squares are zero in double "
     "precision, so nothing can be learnt; check the data, or scale the features."
 )
-# Outside these ranges quotients in rates and steps leave the floats.
-SIGMA_RANGE = (1e-100, 1e100)
-WEIGHT_RANGE = (1e-50, 1e50)  # of weights that are not 0
+RANGE = (1e-100, 1e100)  # of sigma and of weights: outside, rates and steps leave the floats
 SMALLEST_SUM = 1e-290  # of losses: some digits above where double precision ends
 
 
@@ -199,7 +197,7 @@ class Problem:
                 f"Row {int(np.argmin(np.isfinite(self.squared_norms)))} has a squared norm beyond "
                 "1e308; scale the features."
             )
-        low, high = WEIGHT_RANGE
+        low, high = RANGE
         outside = (self.weights > 0.0) & ((self.weights < low) | (self.weights > high))
         if outside.any():
             raise DataError(
@@ -454,7 +452,7 @@ def check_sigma(sigma: ArrayLike, n_nodes: int) -> Vector:
         raise ParameterError(
             f"sigma has shape {values.shape}; give one number, or one for each of {n_nodes} nodes."
         )
-    low, high = SIGMA_RANGE
+    low, high = RANGE
     inside = (values >= low) & (values <= high)
     if not inside.all():
         raise ParameterError(
