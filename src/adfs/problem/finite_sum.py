@@ -206,7 +206,7 @@ class Problem:
             )
 
     def _require_live(self) -> None:
-        sizes = self.weights * self.squared_norms
+        sizes = np.minimum(self.weights, 1.0) * self.squared_norms
         if not any(self.network.gather(bool((sizes > SMALLEST_SUM).any()))):
             raise DataError(NOTHING_LIVE)
 
