@@ -89,7 +89,7 @@ class Dsa(RoundMethod[DsaState]):
         rate, k = self._rate(step), smoothness * step / (1.0 - 2.0 * step * sigma)
         if not smoothness.any():
             return np.full(len(smoothness), rate)
-        return np.where(smoothness > 0.0, 0.5 * rate + k + np.sqrt(0.25 * rate * rate + k * k), 0.0)
+        return steps.least_probabilities(rate, k, smoothness > 0.0)
 
     def _largest_step(self, smoothness: Vector, sigma: float) -> float:
         top = (0.5 - 1e-9) / float(self.problem.sigma.max())

@@ -128,9 +128,7 @@ def best_step(smoothness: Vector, ridge: float) -> tuple[float, Vector, float]:
 
     def law(t: float) -> tuple[Vector, float]:
         rate, k = 2.0 * t * (1.0 - t), relative * t / (1.0 - 2.0 * t)
-        return np.where(
-            smoothness > 0.0, 0.5 * rate + k + np.sqrt(0.25 * rate * rate + k * k), 0.0
-        ), rate
+        return steps.least_probabilities(rate, k, smoothness > 0.0), rate
 
     t = steps.largest_with_sum(lambda t: law(t)[0].sum(), 0.5 - 1e-9)
     p, rate = law(t)

@@ -45,11 +45,8 @@ class Sdca(RoundMethod[SdcaState]):
         super().__init__(nodes)
         problem = nodes.problem
         weight = np.where(problem.live, 1.0 + problem.conditioning.smoothness(0) / problem.sigma, 0)
-        self.batch = (
-            min(problem.n_samples, steps.LONGEST)
-            if batch is None
-            else whole("batch", batch, least=1)
-        )
+        in_one = min(problem.n_samples, steps.LONGEST)
+        self.batch = in_one if batch is None else whole("batch", batch, least=1)
         self.sampler = nodes.sampler(weight / weight.sum(), "sdca")
         self.uses = Uses(steps=self.batch)
         rate = min(1.0 / float(weight.sum()), 0.99)

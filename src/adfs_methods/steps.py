@@ -90,6 +90,11 @@ def step_of(
     return float(steps[k]), max(0.0, float(falls[k]))
 
 
+def least_probabilities(rate: float, k: Array, drawn: NDArray[np.bool_]) -> Array:
+    """The least ``p`` with ``k (1 / p + 1 / (p - rate)) <= 1``; 0 for samples never ``drawn``."""
+    return np.where(drawn, 0.5 * rate + k + np.sqrt(0.25 * rate * rate + k * k), 0.0)
+
+
 def largest_with_sum(total: Callable[[float], float], top: float) -> float:
     """The largest number up to ``top`` where ``total``, which grows from 0, is at most 1."""
     if total(top) <= 1.0:
@@ -106,8 +111,8 @@ def in_rounds(steps: float, n_samples: int, name: str) -> tuple[int, int]:
     in_one = min(n_samples, LONGEST)
     if not steps <= MOST_ROUNDS * in_one:
         raise adfs.ParameterError(
-            f"{name} would have {steps:.1e} steps, more than {MOST_ROUNDS:.0e} passes. "
-            "Scale the columns (--standardize), or make sigma larger."
+            f"{name} would take {steps:.1e} steps, which is more than {MOST_ROUNDS:,} passes over "
+            "the samples. Scale the columns (--standardize), or make sigma larger."
         )
     rounds = -(-int(steps) // in_one)
     return rounds, -(-int(steps) // rounds)

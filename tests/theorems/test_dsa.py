@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+import adfs
 from adfs.plugins import prepare
 from oracles import augmented, losses
 from oracles import dsa as literal
@@ -149,6 +150,14 @@ def test_the_step_is_the_largest_that_the_theorem_allows(graph):
     assert rho <= method.algorithm.network_rate
     totals = [part.sum() for part in split(problem, L)]
     assert a > 0.25 / max(totals)  # 1 / (2 sum_j L_ij), less what the ridge takes
+
+
+@pytest.mark.parametrize("name", ["dsa", "saga"])
+def test_the_step_is_the_largest_where_it_is_tiny(name):
+    X, y = np.array([[6e14, 0.0], [1.0, 1.0]]), np.array([0.0, 1.0])
+    method = prepare(adfs.Problem([(X, y)], sigma=1.0), name)
+    mean = 2 if name == "saga" else 1  # its step is that of F / N
+    assert method.algorithm.step_size == pytest.approx(mean * 0.5 / (0.25 * 36e28), rel=1e-9)
 
 
 def test_mean_error_along_runs_stays_under_the_proven_rate():

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import adfs
 from adfs.plugins import prepare
 from adfs_methods.svrg import best_epoch, contraction
 from oracles import augmented, losses
@@ -199,3 +200,11 @@ def test_rows_of_zeros_do_no_harm(rule, kind):
     state = run_on(method, method.algorithm.init(), 0, int(50 / method.rho))
     found = method.algorithm.output(state)
     np.testing.assert_allclose(found[0], problem.optimum().theta, rtol=0, atol=1e-8)
+
+
+@pytest.mark.parametrize("rule", ["svrg", "free"])
+def test_an_epoch_that_no_run_ends_is_refused(rule):
+    X, y = np.array([[6e8, 0.0], [1.0, 1.0]]), np.array([0.0, 1.0])
+    problem = adfs.Problem([(X, y)], sigma=1e-9)
+    with pytest.raises(adfs.ParameterError, match=r"more than 1,000,000 passes .* Scale the col"):
+        prepare(problem, "svrg", rule=rule)

@@ -26,11 +26,13 @@ if TYPE_CHECKING:
 
 COLUMNS_AT_ONCE = 4096
 NOTHING_LIVE = (
-    "All rows are zero or have weight zero, or are so small that their squares are zero in double "
+    "All rows are zero or have weight zero, or are so small that their squares vanish in double "
     "precision, so nothing can be learnt; check the data, or scale the features."
 )
 RANGE = (1e-100, 1e100)  # of sigma and of weights: outside, rates and steps leave the floats
-SMALLEST_SUM = 1e-290  # of losses: some digits above where double precision ends
+SMALLEST_SUM = (
+    1e-290  # of losses, or of squares of a row: some digits above where double precision ends
+)
 
 
 class Problem:
