@@ -24,11 +24,12 @@ from adfs.costs import Price
 from adfs.kernels import certificate
 from adfs.threads import one_blas_thread
 
-N_ROWS = 10_000
-DENSE = [StepShape(N_ROWS, d) for d in (4, 16, 28, 54, 123, 300, 1000)]
+N_ROWS = 10_000  # less where the features of all rows are more than NUMBERS
+NUMBERS = 1_000_000  # 8 MB, which stay in the cache
+DENSE = [StepShape(min(N_ROWS, NUMBERS // d), d) for d in (4, 16, 28, 54, 123, 300, 600, 1000)]
 SPARSE = [
     StepShape(N_ROWS, d, k)
-    for d, k in ((54, 12), (123, 14), (300, 30), (1000, 50), (1000, 100), (300, 5))
+    for d, k in ((54, 12), (123, 14), (123, 30), (300, 30), (300, 60), (1000, 50), (1000, 100))
 ]
 NAMES = StepTimes._fields[2:]
 TURNS = 9

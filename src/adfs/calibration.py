@@ -32,9 +32,9 @@ from adfs.threads import one_blas_thread
 GAP = 1e-6
 TURNS = 4
 LEAST = 0.01  # of the shortest proximal step that was measured, at an empty row
-# Gradients of a sample in a dual gradient: medians of benchmarks/costs.py, of five settings (3.6 to
-# 9.0) and of two on text (56 and 79). A second run differed by up to a factor 1.7.
-DUAL_PASSES = {"dual_gradient": 5.5, "iterative_dual_gradient": 68.0}
+# Gradients of a sample in a dual gradient: medians of benchmarks/costs.py, of five settings (1.8 to
+# 5.2) and of two on text (55 and 68).
+DUAL_PASSES = {"dual_gradient": 3.5, "iterative_dual_gradient": 61.0}
 
 
 class StepShape(NamedTuple):

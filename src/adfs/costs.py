@@ -57,11 +57,10 @@ class Price(NamedTuple):
 
 
 # A sample's part of the Hessian, fitted to medians of ratios (`python benchmarks/costs.py`, one
-# thread of an AMD EPYC). Dense, d = 4 to 1000: 53 turns on a busy machine, off by up to 12 %.
-# Sparse: older than faster proximal steps, so 10 to 25 % too low by a paired comparison; fitted
-# again on the busy machine it was off by up to 54 %, so it waits for a quiet one. Not measured in
-# the run: idealized time has to repeat.
-HESSIAN = Price((0.205, 0.0222, 0.000568, 0.0124), (0.142, 0.0, 0.0144, 0.0219))
+# thread of an AMD EPYC, nothing else running): off by up to 11 % on dense rows, d = 4 to 1000, and
+# by up to 19 % on sparse rows with d up to 300; 17 and 38 % too low on sparse rows with d = 1000,
+# where the matrix leaves the cache. Not measured in the run: idealized time has to repeat.
+HESSIAN = Price((0.111, 0.0108, 0.000631, 0.00429), (0.0689, 0.0, 0.0149, 0.0237))
 
 
 class NodeCosts(NamedTuple):
