@@ -49,7 +49,7 @@ from adfs.schedule.rounds import Cost, RoundClock, Rounds
 from adfs.threads import one_blas_thread
 
 GROWTHS = (8, 16, 32, 64)  # of the sample from level to level: the first that is cheap enough
-LEAST = 20  # rows per feature in a sample
+LEAST = 50  # rows per feature in a sample
 # Most time of all samples, over that of one evaluation at all rows. A run has three of these or
 # more, so it loses at most 10 % where samples gain nothing.
 SHARE = 0.3
