@@ -128,7 +128,7 @@ def test_samples_that_mislead_cost_a_few_evaluations_at_most(loss):
 
 @pytest.mark.parametrize("loss", SMOOTH)
 def test_it_reaches_the_certified_optimum_and_stays_there(loss):
-    problem = many_rows(loss, sigma=1e-3, factor=30.0).problem
+    problem = many_rows(loss, sigma=1e-3, factor=30.0, times=3).problem
     best = problem.optimum()
     for seed in range(3):
         method = prepare(problem, seed=seed)
@@ -213,21 +213,21 @@ def test_samples_are_chosen_where_they_take_0_3_of_an_evaluation():
 
 def test_samples_never_take_more_than_0_3_of_an_evaluation():
     for loss in SMOOTH:
-        method = prepare(many_rows(loss, sigma=1e-4, factor=100.0).problem)
+        method = prepare(many_rows(loss, sigma=1e-4, factor=100.0, times=3).problem)
         times, last = method.clock.lengths, method.algorithm.samples.last
         kinds = evaluations(method, 40)[2]
         assert sum(times[kind] for kind in kinds if kind // 2 < last) <= 0.3 * times[2 * last]
 
 
 def test_a_model_to_start_from_is_improved_at_all_rows():
-    problem = many_rows().problem
+    problem = many_rows(times=3).problem
     method = prepare(problem)
     kinds = evaluations(method, 3, problem.optimum().theta)[2]
     assert min(kinds) >= 2 * method.algorithm.samples.last
 
 
 def test_a_run_is_charged_for_the_rounds_it_executed():
-    problem = many_rows().problem
+    problem = many_rows(times=3).problem
     result = adfs.solve(problem, "newton", tol=1e-10, tau=0.1, evaluate_every=1, costs=DEAR)
     method = prepare(problem)
     kinds = evaluations(method, result.iterations)[2]
