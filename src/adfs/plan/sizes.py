@@ -10,7 +10,7 @@ from typing import NamedTuple
 from adfs.algorithms.descent import messages
 from adfs.algorithms.dual_gradient import dual_cost
 from adfs.algorithms.lbfgs import usual_evaluations
-from adfs.algorithms.msda import usual_share
+from adfs.algorithms.msda import START, usual_share
 from adfs.algorithms.newton import usual_steps
 from adfs.algorithms.tron import pass_cost
 from adfs.costs import Costs
@@ -112,8 +112,11 @@ class Sizes(NamedTuple):
     def runs(self, tol: float) -> dict[str, Parts]:
         """For a run to a relative gap of ``tol``, with measured constants."""
         efolds = math.log(1.0 / min(tol, 0.5))
-        seen = SEEN | dict.fromkeys(("msda", "ssda"), usual_share(self.kappa_b, self.m))
-        found = {name: each.times(seen[name] * efolds) for name, each in self.parts().items()}
+        factors = {name: share * efolds for name, share in SEEN.items()}
+        for name, spread in (("msda", 1.0), ("ssda", self.gamma)):
+            share = usual_share(self.kappa_b, self.m, spread)
+            factors[name] = share * efolds + START * math.sqrt(spread / self.kappa_b)
+        found = {name: each.times(factors[name]) for name, each in self.parts().items()}
         many = usual_evaluations(self.kappa_b, self.n_features, tol)
         few = usual_steps(self.kappa_b, tol)
         rounds, rows = self.diameter + self.n_features + 3, (self.n_features + 3.0) / 2.0
