@@ -9,7 +9,7 @@ transforms.
 
 import math
 from collections.abc import Callable
-from functools import lru_cache
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -31,22 +31,13 @@ class Shape(NamedTuple):
 
 
 class FamilyFacts(NamedTuple):
-    """What theory and a plan read off a graph; ``exact`` is False where these are estimates.
-
-    ``max_resistance`` and ``sum_root_resistance`` (of ``sqrt(R)``) are over the edges, ``depth`` is
-    that of a breadth-first tree from a centre: the least over all roots.
-    """
+    """What theory and a plan read off a graph."""
 
     n_nodes: int
     n_edges: int
-    max_degree: int
     lambda_min: float
     lambda_max: float
-    max_resistance: float
-    sum_root_resistance: float
     diameter: int
-    depth: int
-    exact: bool = True
 
     @property
     def gamma(self) -> float:
@@ -54,7 +45,7 @@ class FamilyFacts(NamedTuple):
         return self.lambda_min / self.lambda_max if self.lambda_max > 0 else 1.0
 
 
-SINGLE = FamilyFacts(1, 0, 0, 0.0, 0.0, 0.0, 0.0, 0, 0)
+SINGLE = FamilyFacts(1, 0, 0.0, 0.0, 0)
 
 
 def family_facts(text: str, n_nodes: int | None = None) -> FamilyFacts:
@@ -82,14 +73,13 @@ def family_facts(text: str, n_nodes: int | None = None) -> FamilyFacts:
     return shape_facts(Shape(family, sizes))
 
 
-@lru_cache(maxsize=64)
 def shape_facts(shape: Shape) -> FamilyFacts:
     """Facts about a graph of a family with a closed form."""
     family, sizes = shape
     alone = 0 if family == "hypercube" else 1
     if all(size == alone for size in sizes):
         return SINGLE
-    return FACTS[family](*sizes) if family not in ("path", "ring") else FACTS[family](1, *sizes)
+    return FACTS[family](*sizes)
 
 
 def resistances(shape: Shape, edges: Edges) -> Vector:
@@ -107,7 +97,8 @@ def resistances(shape: Shape, edges: Edges) -> Vector:
         across_ring, down_ring = _torus_resistances(*sizes)
         same_row = edges[:, 0] // sizes[1] == edges[:, 1] // sizes[1]
         return np.where(same_row, across_ring, down_ring)
-    return np.full(len(edges), shape_facts(shape).max_resistance)
+    facts = shape_facts(shape)  # all edges are alike, or bridges
+    return np.full(len(edges), (facts.n_nodes - 1) / max(1, facts.n_edges))
 
 
 def _path_values(n: int) -> Vector:
@@ -164,27 +155,13 @@ def _resistances_along_rows(a: int, b: int) -> Vector:
 
 def _grid_facts(a: int, b: int) -> FamilyFacts:
     low, high = _extremes(_path_ends(a), _path_ends(b))
-    largest, roots = 1.0, float(max(a, b) - 1)
-    if min(a, b) > 1:
-        each = grid_resistances(a, b)
-        largest = max(float(part.max()) for part in each)
-        roots = sum(float(np.sqrt(part).sum()) for part in each)
-    n_edges, depth = a * (b - 1) + (a - 1) * b, a // 2 + b // 2
-    return FamilyFacts(
-        a * b, n_edges, _degree(a, b), low, high, largest, roots, a + b - 2, depth
-    )  # fmt: skip
-
-
-def _degree(a: int, b: int) -> int:
-    """Largest degree of a grid or torus."""
-    return min(a - 1, 2) + min(b - 1, 2)
+    return FamilyFacts(a * b, a * (b - 1) + (a - 1) * b, low, high, a + b - 2)
 
 
 def _ring_edges(n: int) -> int:
     return n if n > 2 else n - 1
 
 
-@lru_cache(maxsize=64)
 def _torus_resistances(a: int, b: int) -> tuple[float, float]:
     """Resistance of the edges within rows and of those between rows, if there are any."""
     if min(a, b) == 1 or a == b:
@@ -201,37 +178,27 @@ def _torus_resistances(a: int, b: int) -> tuple[float, float]:
 
 def _torus_facts(a: int, b: int) -> FamilyFacts:
     low, high = _extremes(_ring_ends(a), _ring_ends(b))
-    n_across, n_down = a * _ring_edges(b), b * _ring_edges(a)
-    across, down = _torus_resistances(a, b)
-    roots, depth = n_across * math.sqrt(across) + n_down * math.sqrt(down), a // 2 + b // 2
-    return FamilyFacts(
-        a * b, n_across + n_down, _degree(a, b), low, high, max(across, down), roots, depth, depth
-    )  # fmt: skip
+    n_edges = a * _ring_edges(b) + b * _ring_edges(a)
+    return FamilyFacts(a * b, n_edges, low, high, a // 2 + b // 2)
 
 
 def _star_facts(n: int) -> FamilyFacts:
-    low = 1.0 if n > 2 else 2.0
-    return FamilyFacts(n, n - 1, n - 1, low, float(n), 1.0, float(n - 1), min(n - 1, 2), 1)
+    return FamilyFacts(n, n - 1, 1.0 if n > 2 else 2.0, float(n), min(n - 1, 2))
 
 
 def _complete_facts(n: int) -> FamilyFacts:
-    n_edges, resistance = n * (n - 1) // 2, 2.0 / n
-    roots = n_edges * math.sqrt(resistance)
-    return FamilyFacts(n, n_edges, n - 1, float(n), float(n), resistance, roots, 1, 1)
+    return FamilyFacts(n, n * (n - 1) // 2, float(n), float(n), 1)
 
 
 def _hypercube_facts(k: int) -> FamilyFacts:
-    n, n_edges = 2**k, k * 2 ** (k - 1)
-    resistance = (n - 1) / n_edges
-    roots = n_edges * math.sqrt(resistance)
-    return FamilyFacts(n, n_edges, k, 2.0, 2.0 * k, resistance, roots, k, k)
+    return FamilyFacts(2**k, k * 2 ** (k - 1), 2.0, 2.0 * k, k)
 
 
 FACTS: dict[str, Callable[..., FamilyFacts]] = {
     "grid": _grid_facts,
-    "path": _grid_facts,
+    "path": partial(_grid_facts, 1),
     "torus": _torus_facts,
-    "ring": _torus_facts,
+    "ring": partial(_torus_facts, 1),
     "star": _star_facts,
     "complete": _complete_facts,
     "hypercube": _hypercube_facts,
@@ -239,19 +206,15 @@ FACTS: dict[str, Callable[..., FamilyFacts]] = {
 
 
 def _random_regular_facts(n: int, k: int) -> FamilyFacts:
-    """Estimates: eigenvalues ``k -+ 2 sqrt(k - 1)``, the mean resistance, distances as in a tree.
+    """Estimates: eigenvalues ``k -+ 2 sqrt(k - 1)``, distances as in a tree.
 
     Two nodes are further apart than t with probability about ``exp(-k (k - 1)^t / ((k - 2) n))``;
-    the diameter is where that falls below ``1 / n^2``, the depth where it falls below ``1 / n``.
+    the diameter is where that falls below ``1 / n^2``.
     """
     graph_names.require_regular(n, k)
     if k <= 2 or k == n - 1:  # one node, one edge, a ring, a complete graph
         return shape_facts(Shape("ring" if k == 2 else "complete", (n,)))
-    n_edges, spread = n * k // 2, 2.0 * math.sqrt(k - 1.0)
-    resistance = (n - 1) / n_edges
+    spread = 2.0 * math.sqrt(k - 1.0)
     reach = n * math.log(n) * (k - 2) / k
-    depth, diameter = (math.ceil(math.log(times * reach, k - 1)) for times in (1.0, 2.0))
-    return FamilyFacts(
-        n, n_edges, k, k - spread, k + spread, resistance, n_edges * math.sqrt(resistance),
-        diameter, depth, exact=False,
-    )  # fmt: skip
+    diameter = math.ceil(math.log(2.0 * reach, k - 1))
+    return FamilyFacts(n, n * k // 2, k - spread, k + spread, diameter)

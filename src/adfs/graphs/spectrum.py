@@ -15,9 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from adfs.graphs.closed_forms import FamilyFacts as FamilyFacts
 from adfs.graphs.closed_forms import Shape, resistances, shape_facts
-from adfs.graphs.closed_forms import family_facts as family_facts
 from adfs.graphs.edges import Edges, Sparse, adjacency, degrees, laplacian
 from adfs.graphs.spectral_bounds import eigenvalue_bounds, resistance_bounds
 from adfs.randomness import generator
