@@ -219,12 +219,6 @@ def all_duals(algorithm, state):
     return None if parts[0] is None else np.concatenate(parts)
 
 
-def all_pushes(parameters):
-    """``rho / p_ij`` of all samples, node after node."""
-    nodes = range(len(parameters.p_node))
-    return np.concatenate([parameters.sample_push(node) for node in nodes])
-
-
 def sums(state):
     """Rows ``s = x + v`` of the centres, as a view."""
     return state.centres.pairs[:, ::2]

@@ -12,7 +12,6 @@ from oracles import augmented, theory
 from support.problems import (
     EDGE_MU2,
     RULES,
-    all_pushes,
     homogeneous_shards,
     literal,
     make_case,
@@ -104,11 +103,11 @@ def test_step_sizes_are_those_of_algorithm_1_line_1(how):
     n_edges = len(oracle.edges)
     np.testing.assert_allclose(chosen.edge_eta, eta[:n_edges], rtol=1e-12)
     np.testing.assert_allclose(chosen.edge_push, push[:n_edges], rtol=1e-9)
-    np.testing.assert_allclose(all_pushes(chosen), push[n_edges:], rtol=1e-9)
+    np.testing.assert_allclose(chosen.sample_pushes(), push[n_edges:], rtol=1e-9)
     owner = np.repeat(np.arange(6), np.diff(case.problem.offsets))
     weight_times_norm2 = case.problem.weights * case.problem.squared_norms
     np.testing.assert_allclose(
-        chosen.eta_ratio[owner] * all_pushes(chosen) * weight_times_norm2,
+        chosen.eta_ratio[owner] * chosen.sample_pushes() * weight_times_norm2,
         eta[n_edges:],
         rtol=1e-9,
     )
@@ -168,8 +167,8 @@ def test_nodes_whose_rows_are_all_zero_only_communicate(how):
     assert chosen.p_node[2] == 0.0
     assert (np.delete(chosen.p_node, 2) > 0.0).all()
     assert chosen.p_comm + chosen.p_comp == pytest.approx(1.0)
-    assert np.isfinite(all_pushes(chosen)).all()
-    assert (all_pushes(chosen)[~problem.live] == 0.0).all()
+    assert np.isfinite(chosen.sample_pushes()).all()
+    assert (chosen.sample_pushes()[~problem.live] == 0.0).all()
     algorithm, state = run(problem, chosen, int(50.0 / chosen.rho))
     np.testing.assert_allclose(
         algorithm.output(state), np.tile(problem.optimum().theta, (5, 1)), rtol=0, atol=1e-9

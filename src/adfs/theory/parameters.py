@@ -342,17 +342,10 @@ class Parameters(PairwiseParameters):
         """``eta~_ij / (c_ij w_ij |x_ij|^2)``, the same for all samples of a node."""
         return self.alpha * self.conditioning.max_curvature / self.sigma_A
 
-    def sample_push(self, node: int) -> Vector:
-        """``c_ij = rho / p_ij`` of a node's samples; 0 outside the augmented graph."""
-        weights = self.importance_of(node)
-        return self._push(weights, np.full(len(weights), node))
-
     def sample_pushes(self) -> Vector:
-        """The same for all samples in this process."""
+        """``c_ij = rho / p_ij`` of the samples in this process; 0 outside the augmented graph."""
         weights, sizes = self.importances()
-        return self._push(weights, np.repeat(self.conditioning.network.nodes, sizes))
-
-    def _push(self, weights: Vector, nodes: NDArray[np.int64]) -> Vector:
+        nodes = np.repeat(self.conditioning.network.nodes, sizes)
         push, drawn = np.zeros(len(weights)), self.p_node > 0
         scale = np.zeros(len(drawn))
         np.divide(self.rho * self.importance_sums, self.p_node, out=scale, where=drawn)
