@@ -4,7 +4,6 @@ All functions take a clock in its state *before* the events and leave it untouch
 a long schedule is shown by advancing a clock to its beginning.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -91,23 +90,20 @@ def idle(table: NDArray[np.void], n_nodes: int) -> NDArray[np.void]:
     return rows
 
 
-def chrome_trace(
-    table: NDArray[np.void], names: Sequence[str] | None = None, microseconds: float = 1.0
-) -> dict[str, Any]:
+def chrome_trace(table: NDArray[np.void]) -> dict[str, Any]:
     """Intervals in the Trace Event Format, for chrome://tracing or ui.perfetto.dev.
 
-    One row per node; one unit of time (one proximal step) is shown as ``microseconds``. Times are
+    One row per node; one unit of time (one proximal step) is shown as a microsecond. Times are
     whole nanoseconds, the viewers' own resolution, so that neighbours touch without overlapping.
     Write it with ``json.dump``.
     """
     rows: list[dict[str, Any]] = []
     for node in np.unique(table["node"]).tolist():
-        label = names[node] if names is not None else f"node {node}"
         about: dict[str, Any] = {"ph": "M", "pid": 0, "tid": node}
-        rows.append({**about, "name": "thread_name", "args": {"name": label}})
+        rows.append({**about, "name": "thread_name", "args": {"name": f"node {node}"}})
         rows.append({**about, "name": "thread_sort_index", "args": {"sort_index": node}})
-    start = np.rint(table["start"] * (1e3 * microseconds))
-    length = np.rint(table["end"] * (1e3 * microseconds)) - start
+    start = np.rint(table["start"] * 1e3)
+    length = np.rint(table["end"] * 1e3) - start
     for row, ts, dur in zip(table, start.tolist(), length.tolist(), strict=True):
         kind = KINDS[row["kind"]]
         args = {"event": int(row["event"])}

@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adfs.engine.execution import KINDS, Execution, Span
-from adfs.errors import ParameterError
 from adfs.schedule.timeline import COMMUNICATE, COMPUTE, WAIT
 from adfs.study.numbers import percent
 from adfs.study.plots import style
@@ -37,36 +36,25 @@ COLUMNS = 1_000  # about one per pixel: shorter spans cannot be seen one by one
 SHARE_WIDTH = 36.0  # points, of a column of shares
 
 
-def draw_timeline(
-    intervals: NDArray[np.void],
-    n_nodes: int,
-    ax: Axes | None = None,
-    names: Sequence[str] | None = None,
-) -> Axes:
+def draw_timeline(intervals: NDArray[np.void], n_nodes: int, ax: Axes | None = None) -> Axes:
     """Draw what each node does when, in the style of Figure 2, on a new figure unless on ``ax``.
 
-    ``intervals`` is of dtype ``adfs.schedule.timeline.INTERVAL``; ``names`` are one per node, top
-    to bottom, its number by default. There is one collection of boxes per kind of interval,
-    labelled as in the legend. Boxes that are wide enough contain their event in the paper's
-    notation, (A,C) or (D). An exchange that occupies both nodes at once is a link; otherwise each
-    message is an arrow from the time when it was sent to the time when it arrived.
+    ``intervals`` is of dtype ``adfs.schedule.timeline.INTERVAL``. There is one collection of boxes
+    per kind of interval, labelled as in the legend. Boxes that are wide enough contain their event
+    in the paper's notation, (0,2) or (3). An exchange that occupies both nodes at once is a link;
+    otherwise each message is an arrow from the time when it was sent to the time when it arrived.
     """
-    labels = list(map(str, range(n_nodes))) if names is None else list(names)
-    if len(labels) != n_nodes:
-        raise ParameterError(
-            f"{len(labels)} names for {n_nodes} nodes; pass one per node, or none at all."
-        )
     ax = new_axes(9.0, 1.3 + min(0.62 * n_nodes, 14.0)) if ax is None else ax
     start = float(intervals["start"].min()) if len(intervals) else 0.0
     end = float(intervals["end"].max()) if len(intervals) else 1.0
-    draw_lines(ax, start, end, labels, MOST_LABELS)
+    draw_lines(ax, start, end, list(map(str, range(n_nodes))), MOST_LABELS)
     margin = 0.01 * ((end - start) or 1.0)
     ax.set(xlim=(start - margin, end + margin), ylabel="node")
     ax.set_xlabel("time, in units of one proximal step")
     for kind in BOXES:
         _draw_boxes(ax, intervals, kind)
     _draw_exchanges(ax, intervals[intervals["kind"] == COMMUNICATE])
-    _draw_events(ax, intervals, labels)
+    _draw_events(ax, intervals)
     ax.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=3, frameon=False)
     return ax
 
@@ -123,14 +111,14 @@ def _draw_links(ax: Axes, rows: NDArray[np.void]) -> None:
         ax.plot([x, x], [top, bottom], color=INK, linewidth=1.3, marker="o", markersize=5, zorder=4)
 
 
-def _draw_events(ax: Axes, intervals: NDArray[np.void], labels: list[str]) -> None:
+def _draw_events(ax: Axes, intervals: NDArray[np.void]) -> None:
     """Write the event into boxes that are wide enough, in the paper's notation."""
     from matplotlib.patheffects import withStroke
 
     points = ax.get_window_extent().width * 72.0 / ax.figure.dpi / np.ptp(ax.get_xlim())
     for row in intervals[intervals["kind"] != WAIT]:
         nodes = sorted({int(row["node"]), int(row["peer"])} - {-1})
-        word = "(" + ",".join(labels[node] for node in nodes) + ")"
+        word = "(" + ",".join(map(str, nodes)) + ")"
         # A letter is about 0.6 of its size wide; 1.5 more keep the text away from the links.
         if (row["end"] - row["start"]) * points < FONT_SIZE * (0.6 * len(word) + 1.5):
             continue
