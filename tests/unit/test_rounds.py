@@ -48,8 +48,7 @@ def test_a_round_takes_its_slowest_node_and_then_its_slowest_edge_each_time():
     assert clock.time == max(10, 20, 50) + 2 * 7.0
     clock.advance(Rounds([1]).draw(1, 4))
     assert clock.time == 64.0 + 3 * 10.0
-    assert clock.finish.tolist() == [94.0] * 3
-    np.testing.assert_allclose(clock.idle_share(), 1 - np.array([13, 23, 80]) / 94.0)
+    assert clock.busy.tolist() == [13.0, 23.0, 80.0]
 
 
 def test_one_node_that_talks_to_nobody_only_works():

@@ -119,19 +119,10 @@ class RoundClock:
         return float(self._state["counts"] @ self.lengths + self._state["random"][0])
 
     @property
-    def finish(self) -> NDArray[np.float64]:
-        """When each node has done its part: all at once, (n_nodes,)."""
-        return np.full(self.n_nodes, self.time)
-
-    @property
     def busy(self) -> NDArray[np.float64]:
         """Time that each node computed, (n_nodes,)."""
         steady = self._state["counts"] @ (self._speed * self._work)
         return np.asarray(steady + self._state["random_busy"])
-
-    def idle_share(self) -> NDArray[np.float64]:
-        """Share of the time that each node did not compute, (n_nodes,)."""
-        return 1.0 - self.busy / self.time if self.time > 0.0 else np.zeros(self.n_nodes)
 
     def advance(self, events: Events) -> None:
         """Execute rounds."""
