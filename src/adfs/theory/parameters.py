@@ -169,8 +169,8 @@ class Parameters(PairwiseParameters):
     rho: float
     tau: float = 1.0
     clock: str = "nonblocking"
-    time_per_efold: float = float("nan")
-    gain: float = float("nan")
+    time_per_efold: float = math.nan
+    gain: float = math.nan
 
     @classmethod
     def choose(
@@ -206,21 +206,18 @@ class Parameters(PairwiseParameters):
         A change of ``alpha``, ``masses`` or ``p_*`` without ``sigma_A`` or ``rho`` recomputes
         these; what was predicted for the old numbers is forgotten.
         """
-        fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        unknown = set(changes) - set(fields)
-        if unknown:
+        fields, given = [field.name for field in dataclasses.fields(self)], set(changes)
+        if unknown := given - set(fields):
             raise ParameterError(
-                f"There is no parameter {sorted(unknown)[0]!r}; choose among {', '.join(fields)}."
+                f"There is no parameter {min(unknown)!r}; choose among {', '.join(fields)}."
             )
-        if set(changes) - {"how", "time_per_efold", "gain"}:
-            fields.update(time_per_efold=float("nan"), gain=float("nan"))
-        fields.update(changes)
-        if {"alpha", "masses"} & set(changes) and "sigma_A" not in changes:
-            fields["sigma_A"] = None
-        decisive = {"alpha", "masses", "sigma_A", "p_edge", "p_node"}
-        if "rho" not in changes and decisive & set(changes):
-            fields["rho"] = None
-        return Parameters(**fields)
+        if given - {"how", "time_per_efold", "gain"}:
+            changes = {"time_per_efold": math.nan, "gain": math.nan, **changes}
+        if given & {"alpha", "masses"}:
+            changes.setdefault("sigma_A", None)
+        if given & {"alpha", "masses", "sigma_A", "p_edge", "p_node"}:
+            changes.setdefault("rho", None)
+        return dataclasses.replace(self, **changes)
 
     def __post_init__(self) -> None:
         self._check_law(self.conditioning.live_counts, "masses", "alpha")
