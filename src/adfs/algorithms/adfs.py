@@ -135,16 +135,11 @@ def ease(problem: Problem) -> float:
 @base.register("adfs", poisson=True, smooth=True, stratified=True)
 def prepare(problem: Problem, setting: base.MethodSetting) -> base.Method:
     chosen = parameters_of("adfs", Parameters, problem, setting)
-    algorithm = Adfs(problem, chosen, setting.schedule)
+    independent = setting.schedule != "stratified"
     most, visits = USUAL[setting.schedule]
     seen = min(most * chosen.rho, visits * chosen.visit_rate)
-    if setting.schedule == "stratified":
-        usual = base.share_of_theory(1.0 / ease(problem), seen)
-        return pairwise_method(
-            algorithm, setting, chosen.rho, sharp=True, theorem=STRATIFIED,
-            fastest=most, typical=usual,
-        )  # fmt: skip
-    usual = base.share_of_theory(1.0, seen)
     return pairwise_method(
-        algorithm, setting, chosen.rho, sharp=True, proven=True, theorem=THEOREM, typical=usual
+        Adfs(problem, chosen, setting.schedule), setting, chosen.rho, sharp=True, fastest=most,
+        proven=independent, theorem=THEOREM if independent else STRATIFIED,
+        typical=base.share_of_theory(1.0 if independent else 1.0 / ease(problem), seen),
     )  # fmt: skip
