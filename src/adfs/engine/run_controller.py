@@ -186,7 +186,7 @@ class DrawWatch:
 
     def look(self, position: int, error: float, least: int) -> None:
         """Take an evaluation; no process goes further than ``least`` before it is complete."""
-        if self.is_independent or error <= 0.0:
+        if self.independent_from is not None or error <= 0.0:
             return
         if self.since is not None and position - self.since[0] < self.stretch:
             return
@@ -195,10 +195,6 @@ class DrawWatch:
             if position - self.since[0] > PATIENCE * gained:
                 self.source.independent_from = position + least
         self.since = position, error
-
-    @property
-    def is_independent(self) -> bool:
-        return self.independent_from is not None
 
     @property
     def independent_from(self) -> int | None:

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.sparse.linalg import eigsh
 
 from adfs.errors import GraphError
@@ -15,7 +14,6 @@ from adfs.threads import one_blas_thread
 if TYPE_CHECKING:
     from adfs.graphs.topology import Topology
 
-Vector = NDArray[np.float64]
 KINDS = ("metropolis", "laplacian", "max-degree")
 DENSE_LIMIT = 1_500  # nodes up to which all eigenvalues are computed
 
