@@ -26,7 +26,7 @@ from adfs.algorithms.descent import shortened, sufficient
 from adfs.kernels import certificate, dual_gradient
 from adfs.kernels.dual_gradient import Memory
 from adfs.problem.finite_sum import Problem
-from adfs.problem.optimum import add_outer_products, curvatures
+from adfs.problem.optimum import add_hessian, curvatures
 from adfs.threads import one_blas_thread
 
 LARGEST_MATRIX = 500  # features up to which a node keeps a Hessian
@@ -136,10 +136,9 @@ class DualGradients:
     def _take_hessian(self, memory: Memory, node: int) -> None:
         if not self.with_matrices:
             return
-        problem, rows = self.problem, self._rows[node]
-        eye = np.eye(problem.n_features)
+        eye = np.eye(self.problem.n_features)
         hessian = self.samples.sigma[node] * eye
-        add_outer_products(problem, curvatures(problem, memory.theta[node], rows), rows, hessian)
+        add_hessian(self.problem, memory.theta[node], self._rows[node], hessian)
         try:
             memory.inverse[node] = cho_solve(cho_factor(hessian, lower=True), eye)
         except LinAlgError:  # sigma is below the rounding of the other part: no eigenvalue is less

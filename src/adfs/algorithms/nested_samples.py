@@ -15,7 +15,7 @@ from adfs.algorithms.base import Matrix, Vector
 from adfs.kernels import certificate
 from adfs.kernels.rows import CsrRows
 from adfs.problem.finite_sum import Problem
-from adfs.problem.optimum import BLOCK, add_outer_products, curvatures
+from adfs.problem.optimum import BLOCK, add_hessian
 from adfs.randomness import generator
 
 
@@ -85,11 +85,10 @@ class NestedSamples:
         return objective, stack[0, :d] + sigma * theta, float(stack[0, d + 1])
 
     def add_hessian(self, theta: Vector, level: int, node: int, total: Matrix) -> None:
-        """Add the Hessian of a node's losses, as `add_outer_products` does."""
+        """Add the Hessian of a node's losses, at and below the diagonal."""
         problem = self.problem
         if level == self.last:
-            rows = problem.node_rows(node)
-            add_outer_products(problem, curvatures(problem, theta, rows), rows, total)
+            add_hessian(problem, theta, problem.node_rows(node), total)
             return
         sample = self.rows(node, level)
         bends = np.empty(len(sample))

@@ -12,7 +12,6 @@ factorisation of the d x d matrix: it does not grow with the samples. Why damped
 steps: docs/algorithms/newton.md.
 """
 
-import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -28,7 +27,7 @@ from adfs.algorithms.nested_samples import sample_sizes
 from adfs.costs import NodeCosts
 from adfs.errors import ParameterError
 from adfs.problem.finite_sum import Problem
-from adfs.problem.optimum import add_outer_products, curvatures
+from adfs.problem.optimum import add_hessian
 from adfs.schedule.rounds import Cost
 from adfs.theory.description import Description, Fact, SelfDescribing
 from adfs.threads import one_blas_thread
@@ -88,10 +87,9 @@ class Newton(Descent[N]):
 
     def __init__(self, problem: Problem, parameters: NewtonParameters) -> None:
         super().__init__(problem, parameters, parameters.numbers)
-        nothing, zero = slice(0, 0), np.zeros(problem.n_features)
-        self._lower = np.tril_indices(problem.n_features)
+        self._lower, zero = np.tril_indices(problem.n_features), np.zeros(problem.n_features)
         # Loads the compiled kernels, which belongs to set-up.
-        add_outer_products(problem, curvatures(problem, zero, nothing), nothing, zero[:, None])
+        add_hessian(problem, zero, slice(0, 0), zero[:, None])
 
     def _evaluate(self, state: N) -> None:
         objective, gradient = self.problem.objective_and_gradient(state.trial)
@@ -121,13 +119,11 @@ class Newton(Descent[N]):
         state.slope = float(state.direction @ state.gradient)
         state.trial = state.theta + state.direction
 
-    def _add_hessian(self, theta: Vector, node: int, total: Matrix) -> None:
-        """Add that of a node's losses, at and below the diagonal."""
-        rows = self.problem.node_rows(node)
-        add_outer_products(self.problem, curvatures(self.problem, theta, rows), rows, total)
-
     def _hessian(self, theta: Vector) -> Matrix:
-        return self._sum_of_hessians(functools.partial(self._add_hessian, theta))
+        def add(node: int, total: Matrix) -> None:
+            add_hessian(self.problem, theta, self.problem.node_rows(node), total)
+
+        return self._sum_of_hessians(add)
 
     def _sum_of_hessians(self, add: Callable[[int, Matrix], None]) -> Matrix:
         """Sum of the nodes' Hessians at and below the diagonal, plus what Cholesky may lose."""

@@ -112,6 +112,11 @@ def add_outer_products(problem: "Problem", weights: Vector, rows: slice, total: 
         total += block.T @ block  # the same array twice: BLAS does half the multiplications
 
 
+def add_hessian(problem: "Problem", theta: Vector, rows: slice, total: Matrix) -> None:
+    """Add the Hessian of the losses of a range of rows, as `add_outer_products` does."""
+    add_outer_products(problem, curvatures(problem, theta, rows), rows, total)
+
+
 def _conjugate_gradients(problem: "Problem", curvatures: Vector, gradient: Vector) -> Vector:
     from scipy.sparse.linalg import LinearOperator, cg
 
