@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from adfs.regularization import RegularizationPath
-from adfs.study.plots.style import BLUE, GREY, HUES, ORANGE, tidy
+from adfs.study.plots.style import BLUE, GREY, HUES, ORANGE, new_axes, tidy
 
 MOST_LINES = 20  # coefficients drawn per class, the largest ones at the last C
 TITLES = {
@@ -17,10 +17,7 @@ TITLES = {
 
 def draw_path(path: RegularizationPath, axes: Any = None) -> Any:
     """Draw the deciding measure with its standard error on the left, coefficients on the right."""
-    if axes is None:
-        import matplotlib.pyplot as plt
-
-        axes = plt.subplots(1, 2, figsize=(11.0, 4.2), layout="constrained")[1]
+    axes = new_axes(11.0, 4.2, columns=2) if axes is None else axes
     _draw_measure(path, axes[0])
     _draw_coefficients(path, axes[1])
     for ax in axes:

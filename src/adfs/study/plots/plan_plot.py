@@ -4,17 +4,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from adfs.plan.planning import Plan, PlanPoint
-from adfs.study.plots.style import GREY, line_styles, tidy
+from adfs.study.plots.style import GREY, line_styles, new_axes, tidy
 
 LIMIT = 100.0  # methods slower than so many times the fastest are left out
 
 
 def draw_plan(plan: Plan, axes: Any = None) -> Any:
     """Draw time against nodes on the left, against tau on the right; the matplotlib axes."""
-    if axes is None:
-        import matplotlib.pyplot as plt
-
-        axes = plt.subplots(1, 2, figsize=(11.0, 4.4), layout="constrained")[1]
+    axes = new_axes(11.0, 4.4, columns=2) if axes is None else axes
     fastest = plan.best.idealized_time
     names = [each.algorithm for each in plan.predictions if each.idealized_time <= LIMIT * fastest]
     times = {each.algorithm: each.idealized_time for each in plan.predictions}

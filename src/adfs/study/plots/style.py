@@ -94,11 +94,11 @@ def line_styles(labels: Sequence[str]) -> list[LineStyle]:
     return found
 
 
-def new_axes(width: float, height: float) -> Axes:
-    """Axes on a new figure of pyplot, in inches."""
+def new_axes(width: float, height: float, columns: int = 1) -> Any:
+    """Axes on a new figure of pyplot, in inches; several side by side as an array."""
     import matplotlib.pyplot as plt
 
-    return plt.subplots(figsize=(width, height), layout="constrained")[1]
+    return plt.subplots(1, columns, figsize=(width, height), layout="constrained")[1]
 
 
 def figure_images(
