@@ -31,7 +31,6 @@ from adfs.study.contenders import choose_contenders, left_out
 from adfs.study.numbers import count, number
 from adfs.study.run_folder import check_place
 
-FAILED = 1
 Record = dict[str, Any]
 # Options of comparisons in one process, with the only value that --engine mpi takes.
 IN_ONE_PROCESS = {"out": None, "report": None, "seeds": 1, "jobs": 1, "axis": "idealized_time"}
@@ -74,11 +73,9 @@ def run(args: argparse.Namespace) -> int:
         files.write(path, page.encode())
 
     failures = [*comparison.failures, *files.write_each((args.report, save_report))]
-    output.show(args, _record(args, comparison), _summary(args, comparison))
-    for failure in failures:
-        output.complain(failure, FAILED)
+    code = output.show(args, _record(args, comparison), _summary(args, comparison), failures)
     if not comparison.interrupted:
-        return FAILED if failures else 0
+        return code
     way = f"they are kept in {args.out}, give the same command again to continue"
     if args.out is None:
         way = "give --out DIR to keep finished runs and continue later"
@@ -260,13 +257,12 @@ def _compare_suite(args: argparse.Namespace) -> int:
         failures = files.write_each(
             (str(Path(args.out, f"{args.suite}.md")), lambda path: files.write(path, page.encode()))
         )
-    output.show(args, record, "" if args.out is None else f"results: {args.out}\n")
-    for failure in failures:
-        output.complain(failure, FAILED)
+    text = "" if args.out is None else f"results: {args.out}\n"
+    code = output.show(args, record, text, failures)
     if interrupts.received is not None:
         message = f"interrupted with {len(results)} problems finished"
         return output.complain(message, 128 + interrupts.received)
-    return FAILED if failures else 0
+    return code
 
 
 HEADERS = (

@@ -19,6 +19,7 @@ from adfs.study.numbers import aligned
 USUAL = 80  # columns
 SLOW, SLOW_IN_LOG = 2.0, 10.0  # seconds
 NARROWEST = 24  # columns below which breaking lines gains nothing
+FAILED = 1
 STYLES = {"bold": "1", "good": "32", "warning": "33", "bad": "1;31"}
 
 
@@ -175,13 +176,20 @@ def values(source: object, *names: str) -> dict[str, Any]:
     return {name: getattr(source, name) for name in names}
 
 
-def show(args: argparse.Namespace, record: dict[str, Any], text: str) -> int:
-    """The result of a command as JSON or as text, or neither if it is to be quiet; exit code 0."""
+def show(
+    args: argparse.Namespace, record: dict[str, Any], text: str, failures: Sequence[object] = ()
+) -> int:
+    """The result of a command as JSON or as text, or neither if it is to be quiet; the exit code.
+
+    ``failures`` say what could not be written; each is one line on stderr.
+    """
     if args.json:
         emit_json(record)
     elif not getattr(args, "quiet", False):
         emit(text)
-    return 0
+    for failure in failures:
+        complain(failure, FAILED)
+    return FAILED if failures else 0
 
 
 def _silence() -> None:

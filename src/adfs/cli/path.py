@@ -29,7 +29,6 @@ from adfs.run import Result, RunOptions
 from adfs.storage import csv_bytes, write_whole
 from adfs.study.numbers import count, number
 
-NOT_CONVERGED, FAILED = 3, 1
 PICTURE = (11.0, 4.2)  # inches
 ABOUT_PROBLEM = ("loss", "n_samples", "n_features", "intercept", "n_nodes", "graph", "algorithm")
 
@@ -109,10 +108,8 @@ def _finish(args: argparse.Namespace, path: RegularizationPath) -> int:
     failures = files.write_each(
         (args.out, path.model.save), (args.table, save_table), (args.picture, save_picture)
     )
-    output.show(args, _record(args, path), _text(args, path))
-    for failure in failures:
-        output.complain(failure, FAILED)
-    return FAILED if failures else _exit_code(args, path)
+    code = output.show(args, _record(args, path), _text(args, path), failures)
+    return code or _exit_code(args, path)
 
 
 def _exit_code(args: argparse.Namespace, path: RegularizationPath, prints: bool = True) -> int:

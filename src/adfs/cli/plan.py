@@ -25,7 +25,6 @@ from adfs.schedule.delays import Delays
 SIZES = ("rows", "features", "kappa")
 MOST = 1 << 40
 PICTURE = (11.0, 4.4)
-FAILED = 1
 GRID_HEADERS = ("graph", "nodes", "best", "idealized time", "messages", "limited by", "next")
 
 
@@ -71,10 +70,8 @@ def _from_data(
 def _finish(args: argparse.Namespace, plans: list[Plan], costs: Costs) -> int:
     """Write the picture and print; the exit code."""
     failures = files.write_each((args.picture, lambda place: _save_picture(args, plans, place)))
-    output.show(args, {**_record(args, plans), "costs": costs.to_dict()}, _text(args, plans))
-    for failure in failures:
-        output.complain(failure, FAILED)
-    return FAILED if failures else 0
+    record = {**_record(args, plans), "costs": costs.to_dict()}
+    return output.show(args, record, _text(args, plans), failures)
 
 
 def _from_sizes(args: argparse.Namespace, costs: Costs) -> list[Plan]:

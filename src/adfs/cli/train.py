@@ -43,7 +43,7 @@ from adfs.storage import csv_bytes, write_whole
 from adfs.study.numbers import count, percent
 
 Record = dict[str, Any]
-NOT_CONVERGED, FAILED = 3, 1
+NOT_CONVERGED = 3
 LEAST_TIME = 1e-9  # seconds
 ABOUT_DATA = ("columns", "scaler")
 TIMES = ("idealized_time", "wall_time", "setup_time")
@@ -325,10 +325,8 @@ def _finish(
     text = _summary(args, facts, result.gap_text)
     style = "good" if result.status == "converged" else "warning"
     status = output.paint(result.status, style, sys.stdout)
-    output.show(args, facts, status + text.removeprefix(result.status))
-    for failure in failures:
-        output.complain(failure, FAILED)
-    return FAILED if failures else _exit_code(args, result)
+    code = output.show(args, facts, status + text.removeprefix(result.status), failures)
+    return code or _exit_code(args, result)
 
 
 def _save_traces(path: str, results: Sequence[Result], labels: Sequence[Any]) -> None:
