@@ -9,7 +9,6 @@ import json
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +18,7 @@ from adfs.cli.output import OutputError
 from adfs.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
     from adfs.engine.execution import Execution
     from adfs.storage import Buffer
@@ -169,12 +168,11 @@ def picture_kind(flag: str, path: str, or_trace: bool = False) -> str:
 
 
 def save_picture(
-    path: str, kind: str, size: tuple[float, float], draw: "Callable[[Axes], object]"
+    path: str, kind: str, size: tuple[float, float], draw: "Callable[[Figure], object]"
 ) -> None:
     from adfs.study.plots.style import figure_images
 
-    images = figure_images(size, lambda figure: draw(figure.add_subplot()), (kind,))
-    write(path, images[kind])
+    write(path, figure_images(size, draw, (kind,))[kind])
 
 
 def save_ranks(ranks: "Sequence[Execution]", path: str, kind: str) -> None:
@@ -184,7 +182,7 @@ def save_ranks(ranks: "Sequence[Execution]", path: str, kind: str) -> None:
     if kind == TRACE:
         write(path, json.dumps(chrome_trace(ranks)).encode())
     else:
-        save_picture(path, kind, size, partial(draw_ranks, ranks))
+        save_picture(path, kind, size, lambda figure: draw_ranks(ranks, figure.add_subplot()))
 
 
 def chrome_trace(ranks: "Sequence[Execution]") -> dict[str, Any]:

@@ -95,13 +95,11 @@ def _finish(args: argparse.Namespace, path: RegularizationPath) -> int:
 
     def save_picture(place: str) -> None:
         from adfs.study.plots.path_plot import draw_path
-        from adfs.study.plots.style import figure_images
 
         kind = files.picture_kind("--picture", args.picture)
-        images = figure_images(
-            PICTURE, lambda figure: draw_path(path, figure.subplots(1, 2)), [kind]
+        files.save_picture(
+            place, kind, PICTURE, lambda figure: draw_path(path, figure.subplots(1, 2))
         )
-        files.write(place, images[kind])
 
     if path.cv != args.cv:  # interrupted before the best C was known
         args.out = None

@@ -133,13 +133,11 @@ def _whole(name: str, text: str) -> int:
 
 def _save_picture(args: argparse.Namespace, plans: list[Plan], place: str) -> None:
     from adfs.study.plots.plan_plot import draw_plan
-    from adfs.study.plots.style import figure_images
 
     kind = files.picture_kind("--picture", args.picture)
-    images = figure_images(
-        PICTURE, lambda figure: draw_plan(plans[-1], figure.subplots(1, 2)), [kind]
+    files.save_picture(
+        place, kind, PICTURE, lambda figure: draw_plan(plans[-1], figure.subplots(1, 2))
     )
-    files.write(place, images[kind])
 
 
 def _record(args: argparse.Namespace, plans: list[Plan]) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 import argparse
 import json
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -130,8 +129,10 @@ def run_timeline(args: argparse.Namespace) -> int:
         files.write(args.chrome, json.dumps(chrome_trace(table)).encode())
     if args.out is not None:
         size = (9.0, 1.3 + min(0.62 * schedule.n_nodes, 14.0))
-        draw = partial(draw_timeline, table, schedule.n_nodes)
-        files.save_picture(args.out, kind, size, draw)
+        files.save_picture(
+            args.out, kind, size,
+            lambda figure: draw_timeline(table, schedule.n_nodes, figure.add_subplot()),
+        )  # fmt: skip
     written = ", ".join(path for path in (args.out, args.chrome) if path is not None)
     record = {**output.values(args, "first", "out", "chrome"), "last": last}
     return output.show(args, record, f"events {args.first} to {last - 1}: wrote {written}\n")
