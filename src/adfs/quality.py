@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adfs.data.shards import slice_rows
-from adfs.model import ROWS_AT_ONCE, Model, class_probabilities
+from adfs.model import ROWS_AT_ONCE, Model, class_probabilities, finite
 from adfs.network import Network
 from adfs.problem.finite_sum import Problem
 from adfs.run import Result
@@ -127,7 +127,7 @@ def _of_classes(
     n_samples, correct, n_known, loss = total[:4].tolist()
     found: Quality = {"n_samples": n_samples, "accuracy": correct / n_samples}
     if model.loss.name == "logistic":
-        found["log_loss"] = finite_or_none(loss / n_known if n_known else math.nan)
+        found["log_loss"] = finite(loss / n_known if n_known else math.nan)
     if k == size:
         confusion = total[4:].reshape(k, k)
         found |= _precision_and_recall(confusion)
@@ -170,10 +170,10 @@ def _of_values(
             sums.append([np.sum(away**2), np.sum(abs(away)), np.sum((y - mean) ** 2)])
         squares, absolute, spread = network.sum_rows(np.array(sums), 3).tolist()
     return {
-        "r2": finite_or_none(1.0 - squares / spread if spread > 0.0 else math.nan),
-        "mean_squared_error": finite_or_none(squares / n_samples),
-        "root_mean_squared_error": finite_or_none(math.sqrt(squares / n_samples)),
-        "mean_absolute_error": finite_or_none(absolute / n_samples),
+        "r2": finite(1.0 - squares / spread if spread > 0.0 else math.nan),
+        "mean_squared_error": finite(squares / n_samples),
+        "root_mean_squared_error": finite(math.sqrt(squares / n_samples)),
+        "mean_absolute_error": finite(absolute / n_samples),
     }
 
 
@@ -229,10 +229,6 @@ def area_under_curve(scores: Array, is_second: NDArray[np.bool_]) -> float | Non
     mean_rank = np.cumsum(count) - (count - 1) / 2  # of equal scores
     ranks = float(mean_rank[place][is_second].sum())
     return (ranks - n_second * (n_second + 1) / 2) / (n_first * n_second)
-
-
-def finite_or_none(value: float) -> float | None:
-    return value if math.isfinite(value) else None
 
 
 def texts_of(found: Quality, titles: Mapping[str, tuple[str, str]] = TITLES) -> dict[str, str]:

@@ -61,9 +61,7 @@ def _about_targets(problem: Problem) -> list[str]:
     ]
 
 
-def faster_method(
-    problem: Problem, tau: float, tol: float, costs: Costs | None = None
-) -> str | None:
+def faster_method(problem: Problem, tau: float, tol: float, costs: Costs) -> str | None:
     """A method that theory expects to be much faster than ADFS, in words; called on all ranks.
 
     It needs no more than numbers that are known already.

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from adfs.agreement import Alone, Peers, attempt
@@ -20,7 +19,7 @@ from adfs.costs import Costs
 from adfs.data.columns import NUMBER, Columns
 from adfs.data.datasets import DATASETS, available, locate
 from adfs.data.files import NODE, is_table, load_rows, load_share, shard_paths
-from adfs.data.matrices import Numbers, Vector
+from adfs.data.matrices import Numbers, Vector, with_constant
 from adfs.data.partition import Shard
 from adfs.data.reader import Selection
 from adfs.data.scaling import Scaler, measure
@@ -198,29 +197,20 @@ def read_sigma(args: argparse.Namespace, n_nodes: int) -> float:
     )
 
 
-def read_setting(
-    args: argparse.Namespace, rule: Any = None, costs: Costs | None = None
-) -> MethodSetting:
-    """The method's settings, checked; ``rule`` in place of ``--parameters``."""
+def read_setting(args: argparse.Namespace, costs: Costs | None = None) -> MethodSetting:
+    """The method's settings, checked."""
     if args.algorithm not in CHOSEN:
         get_algorithm(args.algorithm)
         require_schedule(args.algorithm, args.schedule)
-    chosen, delays = args.parameters if rule is None else rule, Delays(tau=args.tau)
-    own = costs or Costs.paper()
-    return MethodSetting(chosen, args.tau, args.clock, delays, args.seed, args.schedule, own)
+    return MethodSetting(
+        args.parameters, args.tau, args.clock, Delays(tau=args.tau), args.seed, args.schedule,
+        costs or Costs.paper(),
+    )  # fmt: skip
 
 
 def as_list(given: str | list[str] | None) -> list[str] | None:
     """Names as a list; a settings file may have one as a text."""
     return [given] if isinstance(given, str) else given
-
-
-def with_constant(X: Any) -> Any:
-    """``X`` with a last column of ones, in its own layout and type of number."""
-    ones = np.ones((X.shape[0], 1), dtype=X.dtype)
-    if isinstance(X, np.ndarray):
-        return np.hstack([X, ones])
-    return sp.hstack([X, sp.csr_matrix(ones)], format="csr")
 
 
 def load_all(source: str, columns: Columns | None) -> tuple[list[Any], Labels | None]:

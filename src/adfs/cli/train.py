@@ -203,7 +203,7 @@ def _solve_each(
         if results and results[-1].status == "interrupted":
             limits, folder = replace(limits, max_iter=0, time_limit=None), None
         start = None if starts is None else starts[number]
-        problem, setting = loaded.problem_of(number), read_setting(args, costs=costs)
+        problem, setting = loaded.problem_of(number), read_setting(args, costs)
         # Problems that differ in their labels only have the same parameters.
         if results and hasattr(results[-1].parameters, "belongs_to"):
             last = results[-1].parameters

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix, issparse
+from scipy.sparse import csr_matrix, hstack, issparse
 
 from adfs.errors import DataError
 
@@ -49,6 +49,14 @@ def row_view(X: Matrix, start: int, stop: int) -> Matrix:
     view.indptr = X.indptr[start : stop + 1] - first
     view.has_canonical_format = True
     return view
+
+
+def with_constant(X: Matrix, height: float = 1.0) -> Matrix:
+    """``X`` with a last column of ``height``, in its own layout and type of number."""
+    column = np.full((X.shape[0], 1), height, dtype=X.dtype)
+    if isinstance(X, np.ndarray):
+        return np.hstack([X, column])
+    return hstack([csr_matrix(X), csr_matrix(column)], format="csr")
 
 
 def as_matrix(source: Any, where: str, finite: bool = True, merge: bool = True) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix, hstack, issparse
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from adfs.agreement import Peers, agree, gather_from_all, require_same
 from adfs.algorithms.base import CHOSEN, get_algorithm
 from adfs.checks import finite, flag, positive, whole
-from adfs.data.matrices import checked_csr
+from adfs.data.matrices import checked_csr, with_constant
 from adfs.engine.stopping import Stopping
 from adfs.errors import DataError, ParameterError
 from adfs.estimators.fitting import (
@@ -278,11 +278,3 @@ def seed_of(random_state: Any) -> int:
 def csr_if_sparse(X: Any) -> Any:
     """``X``, or its CSR form with checked indices: scikit-learn and SciPy do not check them."""
     return checked_csr(X, "X") if issparse(X) else X
-
-
-def with_constant(X: Any, height: float) -> Any:
-    """``X`` with a last column of ``height``, in its own layout and type of number."""
-    column = np.full((X.shape[0], 1), height, dtype=X.dtype)
-    if issparse(X):
-        return hstack([csr_matrix(X), csr_matrix(column)], format="csr")
-    return np.hstack([X, column])

@@ -47,6 +47,11 @@ class FitOptions(NamedTuple):
     seed: int
     verbose: bool
 
+    def setting(self, rule: Any) -> MethodSetting:
+        """For parameters by this rule, or for these parameters."""
+        delays = Delays(tau=self.tau)
+        return MethodSetting(rule, self.tau, delays=delays, seed=self.seed, schedule="auto")
+
 
 class FitTask(NamedTuple):
     """A fit once everything that a user gave is checked; ``weights`` include the factor."""
@@ -92,10 +97,7 @@ def train(
             problem = problem.with_targets(labels[layout.order], weights[layout.order])
         # Other weights need other parameters, and so another schedule.
         is_shared = hasattr(parameters, "belongs_to") and parameters.belongs_to(problem)
-        rule, delays = parameters if is_shared else "tuned", Delays(tau=options.tau)
-        setting = MethodSetting(
-            rule, options.tau, delays=delays, seed=options.seed, schedule="auto"
-        )
+        setting = options.setting(parameters if is_shared else "tuned")
         start = None if starts is None else starts[k]
         printers = progress_printers(options.verbose, k, len(targets))
         how = RunOptions(start, "curve", printers, evaluate=evaluator(problem))

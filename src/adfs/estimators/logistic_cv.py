@@ -15,11 +15,10 @@ from sklearn.metrics import get_scorer
 from sklearn.model_selection import check_cv
 
 from adfs.agreement import agree
-from adfs.algorithms.base import MethodSetting
 from adfs.checks import flag, positive
+from adfs.data.matrices import with_constant
 from adfs.engine.interrupts import Interrupts
 from adfs.errors import ParameterError
-from adfs.estimators.base import with_constant
 from adfs.estimators.classifiers import LogisticRegression
 from adfs.estimators.fitting import (
     FitTask,
@@ -34,7 +33,6 @@ from adfs.model import Model
 from adfs.problem.finite_sum import Problem
 from adfs.regularization import PathRuns, PathSamples, grid_of
 from adfs.run import Result, RunOptions
-from adfs.schedule.delays import Delays
 
 NOT_ON_RANKS = (
     "engine='mpi' has no folds of scikit-learn, which are drawn from all rows; choose C with "
@@ -150,14 +148,11 @@ random_state, verbose
             return problem.with_targets(labels[layout.order], weights[layout.order])
 
         samples = PathSamples(problem_of, len(targets), problem.labels, Model.from_result)
-        delays = Delays(tau=options.tau)
-        setting = MethodSetting(
-            "tuned", options.tau, delays=delays, seed=options.seed, schedule="auto"
-        )
         how = RunOptions(None, "curve", progress_printers(options.verbose, 0, 1))
         return PathRuns(
-            samples, options.algorithm, setting, options.stopping, how, interrupts, None
-        )
+            samples, options.algorithm, options.setting("tuned"), options.stopping, how, interrupts,
+            None,
+        )  # fmt: skip
 
     def _search(
         self, runs: PathRuns, task: FitTask, grid: Vector, folds: Sequence[Any]
