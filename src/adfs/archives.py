@@ -65,8 +65,8 @@ class Archive:
     ...     path = Path(folder) / "samples.npz"
     ...     np.savez(path, X=np.eye(3), y=np.arange(3.0))
     ...     archive = Archive(path)
-    ...     print(list(archive.members), archive.map("X").shape, archive.read("y").tolist())
-    ['X', 'y'] (3, 3) [0.0, 1.0, 2.0]
+    ...     print(archive.read("X", mapped=True).shape, archive.read("y").tolist())
+    (3, 3) [0.0, 1.0, 2.0]
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -79,12 +79,12 @@ class Archive:
                     name.removesuffix(".npy"): zipped.getinfo(name) for name in zipped.namelist()
                 }
 
-    def map(self, key: str) -> NDArray[Any]:
-        """One array, read-only, on disk unless compressed; maybe unaligned: copy what is used."""
-        return self.read(key, mapped=True)
-
     def read(self, key: str, mapped: bool = False) -> NDArray[Any]:
-        """One array in memory; `MemoryError` where the machine cannot hold all that was read."""
+        """One array in memory; `MemoryError` where the machine cannot hold all that was read.
+
+        With ``mapped`` it is read-only, on disk unless compressed; maybe unaligned: copy what is
+        used.
+        """
         with _damage_reported(self.path):
             if key not in self.members:
                 raise ValueError(f"it holds no {key}")

@@ -90,13 +90,13 @@ class NpzReader:
     def _open(self, n_features: int | None) -> None:
         """Load or map the arrays that fit together; rows are not checked yet."""
         path, archive = self.path, Archive(self.path)
-        load = archive.map if self.mapped else archive.read
         names = list(archive.members)
         if "X" in names:
-            self.data = load("X")
+            self.data = archive.read("X", self.mapped)
             shape = self.data.shape
         elif all(key in names for key in CSR_KEYS):
-            self.data, self.indices = load("X_data"), load("X_indices")
+            self.data = archive.read("X_data", self.mapped)
+            self.indices = archive.read("X_indices", self.mapped)
             indptr, sizes = archive.read("X_indptr"), archive.read("X_shape")
             with _valid_csr(path):
                 shape = _csr_shape(self.data, self.indices, indptr, sizes)
@@ -123,7 +123,6 @@ class NpzReader:
         return None
 
     def count(self) -> int:
-        """Rows of the file."""
         return self.n_samples
 
     def read(self, rows: Numbers | None = None, keep: bool = True) -> Iterator[Piece]:

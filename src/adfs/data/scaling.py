@@ -77,7 +77,8 @@ def measure(network: Network, shards: Sequence[Shard], is_scaled: NDArray[np.boo
     d = shards[0].X.shape[1]
     weights = [np.ones(len(s.y)) if s.weights is None else s.weights for s in shards]
     pairs = list(zip((shard.X for shard in shards), weights, strict=True))
-    first = np.array([[len(w), w.sum(), *_sums(X, w), *_filled(X, w)] for X, w in pairs])
+    # For each column its sum, and the weight of the rows in which it is not zero.
+    first = np.array([[len(w), w.sum(), *_sums(X, w), *_sums(X != 0.0, w)] for X, w in pairs])
     n_samples, total, *sums = network.sum_rows(first, 2 + 2 * d)
     means, filled = np.array(sums[:d]) / total, np.array(sums[d:])
     with np.errstate(over="ignore", invalid="ignore"):
@@ -100,13 +101,6 @@ def _sums(X: Matrix, weights: Vector) -> Array:
     if isinstance(X, np.ndarray):
         return np.asarray(np.einsum("i,ij->j", weights, X))
     return _binned(X, _of_entries(X, weights) * X.data)
-
-
-def _filled(X: Matrix, weights: Vector) -> Array:
-    """Weight of the rows in which a column is not zero."""
-    if isinstance(X, np.ndarray):
-        return np.asarray(np.einsum("i,ij->j", weights, X != 0.0))
-    return _binned(X, _of_entries(X, weights) * (X.data != 0.0))
 
 
 def _squares(X: Matrix, weights: Vector, means: Vector) -> Array:

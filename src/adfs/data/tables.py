@@ -408,18 +408,19 @@ class CsvReader(TableReader, LineReader):
     def _explain(self, text: bytes, place: Place, types: dict[str, Any]) -> None:
         """Raise the error about the first value that does not fit its type."""
         arrow = _pyarrow()
-        known = {arrow.float64(): (NUMBER, is_number), arrow.bool_(): (TRUTH, _is_truth)}
+        rules = {
+            arrow.float64(): ("a number", is_number), arrow.bool_(): ("true or false", _is_truth),
+        }  # fmt: skip
         words = self._read(text, place, {name: arrow.string() for name in self.wanted})
         faults = []
         for name, kind in types.items():
-            what, fits = known.get(kind, (WORD, bool))
+            rule, fits = rules.get(kind, ("a word", bool))
             for row, word in enumerate(words.column(name).to_pylist()):
-                if what != WORD and word and not fits(word):
-                    faults.append((row, name, word, what))
+                if word and not fits(word):
+                    faults.append((row, name, word, rule))
                     break
         if faults:
-            row, name, word, what = min(faults)
-            rule = {NUMBER: "a number", TRUTH: "true or false"}[what]
+            row, name, word, rule = min(faults)
             self.refuse(
                 name, place(row), f"this column holds {rule} per row, not {shortened(word, 30)!r}",
                 "correct it",
@@ -490,7 +491,6 @@ class ParquetReader(TableReader):
             raise DataError(f"{self.path} must hold at least one sample, but has none; check it.")
 
     def count(self) -> int:
-        """Rows of the file."""
         return int(self.first_row[-1])
 
     def table(self) -> Any:
