@@ -59,7 +59,6 @@ def _estimator(model: Model) -> Any:
         svc = svm.LinearSVC(C=1.0 / total, loss=kind, **settings)
         return _with(svc, coef, intercepts, classes_=model.classes)
     made = {
-        "squared": linear_model.Ridge(alpha=total, **settings),
         "huber": linear_model.HuberRegressor(alpha=total, **settings),
         "absolute": svm.LinearSVR(C=1.0 / total, **settings),
     }.get(loss, linear_model.Ridge(alpha=total, **settings))

@@ -85,7 +85,11 @@ def _train(
     costs = agreed_costs(network.peers, args.costs)
     # From here to the end: a late signal must not discard what other ranks have saved.
     interrupts = stack.enter_context(Interrupts(SIGNALS))
-    results = _solve_all(args, loaded, costs, starts, interrupts)
+    # mpiexec passes stderr on, so it is not a terminal.
+    wanted, has_bars = not args.quiet and first, args.engine == "local"
+    n_runs = loaded.n_problems if loaded.n_problems > 1 else None
+    with run_display(wanted, n_runs, has_bars=has_bars) as display:
+        results = _solve_each(args, loaded, costs, starts, interrupts, display)
     advise(args, loaded)  # not before: a run that is refused has one line
     model = Model.from_result(
         results, loaded.problem, args.intercept, shell_command(args), loaded.classes,
@@ -175,22 +179,11 @@ def _start_from(model: Model, args: argparse.Namespace, loaded: Loaded) -> Vecto
     return starts
 
 
-def _solve_all(
-    args: argparse.Namespace, loaded: Loaded, costs: Costs, starts: Vector | None,
-    interrupts: Interrupts,
-) -> list[Result]:  # fmt: skip
-    """One result; with more than two classes one per class, after an interruption at its start."""
-    is_alone = args.engine == "local"  # mpiexec passes stderr on, so it is not a terminal
-    wanted = not args.quiet and loaded.problem.network.rank == 0
-    n_runs = loaded.n_problems if loaded.n_problems > 1 else None
-    with run_display(wanted, n_runs, has_bars=is_alone) as display:
-        return _solve_each(args, loaded, costs, starts, interrupts, display)
-
-
 def _solve_each(
     args: argparse.Namespace, loaded: Loaded, costs: Costs, starts: Vector | None,
     interrupts: Interrupts, display: RunBars | RunLines | None,
 ) -> list[Result]:  # fmt: skip
+    """One result; with more than two classes one per class, after an interruption at its start."""
     results: list[Result] = []
     for number in range(loaded.n_problems):
         limits = Stopping(args.tol, args.max_iter, args.time_limit)

@@ -221,9 +221,15 @@ class ColumnEstimator(LinearEstimator):
         if self.fit_intercept:
             task = task._replace(rows=with_constant(rows, scaling))
         results = train(task, targets, starts)
+        return *self._models_of(results, width, scaling, unit), results
+
+    def _models_of(
+        self, results: Sequence[Result], width: int, scaling: float, unit: float = 1.0
+    ) -> tuple[Matrix, Vector]:
+        """Coefficients of ``width`` columns and intercepts, one row per result."""
         thetas = unit * np.array([result.theta for result in results])
         intercepts = scaling * thetas[:, width] if self.fit_intercept else np.zeros(len(thetas))
-        return thetas[:, :width], intercepts, results
+        return thetas[:, :width], intercepts
 
 
 def sample_weights(given: Any, n_samples: int, ranks: Peers) -> Vector:

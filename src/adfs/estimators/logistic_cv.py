@@ -130,7 +130,8 @@ random_state, verbose
             raise KeyboardInterrupt
         self._keep_search(scores, [trial for each in found for trial in each], len(targets))
         self.C_ = np.full(len(targets), self.Cs_[best].mean())
-        models = [self._model_of(results, task.rows.shape[1]) for results in chosen]
+        width = task.rows.shape[1]
+        models = [self._models_of(results, width, self._height) for results in chosen]
         self._keep_models(task, *(np.mean(part, axis=0) for part in zip(*models, strict=True)))
         bare = [without_rows(result) for results in chosen for result in results]
         return bare, self.classes_.tolist() * len(chosen)
@@ -168,20 +169,13 @@ random_state, verbose
                 model = LogisticRegression()
                 model.classes_, model.n_features_in_ = self.classes_, task.rows.shape[1]
                 as_scaled = task._replace(scaler=None)  # the rows to score are scaled, too
-                model._keep_models(as_scaled, *self._model_of(results, model.n_features_in_))
+                found = self._models_of(results, model.n_features_in_, self._height)
+                model._keep_models(as_scaled, *found)
                 score = float(scorer(model, task.rows[test], task.y[test], **weights))
                 trials.append(FoldTrial(score, [without_rows(result) for result in results]))
             if runs.is_over:
                 raise KeyboardInterrupt
             yield trials
-
-    def _model_of(self, results: Sequence[Result], width: int) -> tuple[Matrix, Vector]:
-        """Coefficients and intercepts, one row per result."""
-        thetas = np.array([result.theta for result in results])
-        intercepts = np.zeros(len(thetas))
-        if self.fit_intercept:
-            intercepts = self._height * thetas[:, width]
-        return thetas[:, :width], intercepts
 
     def _keep_search(self, scores: Matrix, trials: Sequence[FoldTrial], n_models: int) -> None:
         """Scores and events of the folds; warn where a run stopped early."""

@@ -145,10 +145,8 @@ class RowLayout(NamedTuple):
         own = np.array(
             [of_node(self.order[a:b]) for a, b in itertools.pairwise(self.cuts)], dtype=np.float64
         )
-        width = own.shape[1]
-        received = self.ranks.gather(own.reshape(-1))
-        vectors = [iter(part.reshape(-1, width)) for part in received]
-        total = np.zeros(width)
+        vectors = [iter(of_rank) for of_rank in self.ranks.gather(own)]
+        total = np.zeros(own.shape[1])
         for rank in self.rank_of.tolist():
             total += next(vectors[rank])
         return total
