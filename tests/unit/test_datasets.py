@@ -4,7 +4,7 @@ import hashlib
 import json
 import os
 import threading
-from dataclasses import FrozenInstanceError, replace
+from dataclasses import FrozenInstanceError
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 import sklearn.datasets
 
-from adfs.data import datasets
 from adfs.data.datasets import DATASETS, available, cache_folder, load, locate
 from adfs.errors import DataError
 
@@ -118,18 +117,6 @@ def test_a_corrupted_answer_differs_from_the_recorded_checksum(server):
     ):
         locate("a9a", base_url=server.url)
     assert cached() == ["checksums.json"]
-
-
-def test_the_checksum_of_the_registry_comes_first(server, monkeypatch):
-    digest = hashlib.sha256(A9A).hexdigest()
-    for known, right in ((digest, True), ("0" * 64, False)):
-        changed = {"a9a": replace(DATASETS["a9a"], sha256=known)}
-        monkeypatch.setattr(datasets, "DATASETS", changed)
-        if right:
-            locate("a9a", base_url=server.url).unlink()
-        else:
-            with pytest.raises(DataError, match=r"a9a must have the SHA-256 000000000000\.\.\."):
-                locate("a9a", base_url=server.url)
 
 
 def test_a_file_damaged_in_the_cache_is_noticed(server):

@@ -39,7 +39,7 @@ from adfs.problem.finite_sum import Problem
 from adfs.quality import Quality, phrase, quality_of_rows
 from adfs.run import Result, RunOptions
 from adfs.solver import run_named as solve
-from adfs.storage import csv_bytes, write_whole
+from adfs.storage import csv_bytes, json_value, write_whole
 from adfs.study.numbers import count, percent
 
 Record = dict[str, Any]
@@ -266,16 +266,9 @@ def record(
         **output.values(args, "tol", "data", "tau", "clock", "out", "trace", "report"),
     }
     if len(results) > 1:
+        names = ("status", "objective", "duality_gap", "relative_gap", "iterations", "wall_time")
         facts["classes"] = [
-            {
-                "class": label,
-                "status": each.status,
-                "objective": finite(each.objective),
-                "duality_gap": finite(each.duality_gap),
-                "relative_gap": finite(each.relative_gap),
-                "iterations": each.iterations,
-                "wall_time": each.wall_time,
-            }
+            {"class": label, **json_value(output.values(each, *names))}
             for label, each in zip(model.meta["classes"], results, strict=True)
         ]
     return facts

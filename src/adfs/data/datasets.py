@@ -41,8 +41,7 @@ class Dataset:
     """A data set and its properties before it is read.
 
     ``stems`` are its possible file names, best first and without the suffix of a compression;
-    ``url`` is None for a set that only exists on disk; ``sha256`` is of the file behind ``url``,
-    None where the first download has to record it.
+    ``url`` is None for a set that only exists on disk.
 
     Examples
     --------
@@ -57,7 +56,6 @@ class Dataset:
     n_features: int
     task: str
     description: str
-    sha256: str | None = None
 
     @property
     def bundled(self) -> bool:
@@ -333,8 +331,8 @@ def _checksums(dataset: Dataset) -> dict[str, str]:
 
 
 def _verify(file: str, digest: str, dataset: Dataset) -> None:
-    """Compare with the checksum of the registry, else with the recorded one, if there is one."""
-    expected = dataset.sha256 or _checksums(dataset).get(file, digest)
+    """Compare with the recorded checksum, if there is one."""
+    expected = _checksums(dataset).get(file, digest)
     if digest != expected:
         raise DataError(
             f"{file} must have the SHA-256 {expected[:12]}..., but has {digest[:12]}...; run "
