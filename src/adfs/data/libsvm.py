@@ -13,7 +13,7 @@ import re
 from collections.abc import Sequence
 from io import BytesIO
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_matrix
@@ -32,7 +32,6 @@ from adfs.data.reader import (
 from adfs.data.text_lines import Block, LineReader
 from adfs.errors import DataError
 
-Sparse: TypeAlias = "tuple[csr_matrix[Any], Vector]"
 NUMBER = rb"[+-]?\d+(?:\.\d*)?(?:[eE][+-]?\d+)?"
 LINE = re.compile(rb"%b(?:[ \t]+\d+:%b)*[ \t\r]*\n" % (NUMBER, NUMBER))  # without a comment
 
@@ -81,9 +80,14 @@ class LibsvmReader(LineReader):
         """Values, checked; rows are dense if at least half of the block is not zero."""
         path, n_features = self.path, self.n_features
         try:
-            X, y = (len(text) < text_lines.BLOCK_BYTES and _parse_numbers(text)) or _parse_any(text)
+            found = _parse_numbers(text) if len(text) < text_lines.BLOCK_BYTES else None
+            if found is None:
+                from sklearn.datasets import load_svmlight_file
+
+                found = load_svmlight_file(BytesIO(text), zero_based=False)
         except (ValueError, OverflowError):
             raise _first_error(path, text, numbers, n_features) from None
+        X, y = found
         too_wide = n_features is not None and X.shape[1] > n_features
         if too_wide or not (np.isfinite(X.data).all() and np.isfinite(y).all()):
             raise _first_error(path, text, numbers, n_features)
@@ -91,15 +95,8 @@ class LibsvmReader(LineReader):
         return dense_if_full(csr_of(X.data, X.indices, X.indptr, X.shape)), y
 
 
-def _parse_any(text: bytes) -> Sparse:
-    from sklearn.datasets import load_svmlight_file
-
-    X, y = load_svmlight_file(BytesIO(text), zero_based=False)
-    return X, y
-
-
-def _parse_numbers(text: bytes) -> Sparse | None:
-    """The same for lines of numbers without comments; None if a line holds anything else."""
+def _parse_numbers(text: bytes) -> tuple[csr_matrix[Any], Vector] | None:
+    """Lines of numbers without comments; None if a line holds anything else."""
     if not text.endswith(b"\n"):
         text += b"\n"
     if LINE.sub(b"", text):

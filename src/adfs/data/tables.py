@@ -500,13 +500,14 @@ class ParquetReader(TableReader):
 
     def survey(self, rank: int, size: int) -> Survey:
         """Kinds of all columns, and the words in the row groups of one of ``size`` ranks."""
-        types, found = _pyarrow().types, self.empty_survey()
-        wordy = []
+        arrow, found = _pyarrow(), self.empty_survey()
+        types, wordy = arrow.types, []
         for name, column in found.columns.items():
             kind = self.schema.field(name).type
             if types.is_dictionary(kind):
                 kind = kind.value_type
-            if name in self.selection.categorical or _is_text(kind):
+            is_text = types.is_string(kind) or types.is_large_string(kind)
+            if is_text or name in self.selection.categorical:
                 wordy.append(name)
             elif types.is_boolean(kind):
                 column.add(TRUTH, 1, "true")
@@ -523,14 +524,10 @@ class ParquetReader(TableReader):
             table = self._read_group(group, wordy)
             for name in wordy:
                 column = found.columns[name]
-                values = self._as_words(table.column(name))
+                with arrow_errors(self.path):
+                    values = table.column(name).cast(arrow.string()).combine_chunks()
                 self.note_words(column, name, values, self._places(group), are_names=True)
         return found
-
-    def _as_words(self, column: Any) -> Any:
-        arrow = _pyarrow()
-        with arrow_errors(self.path):
-            return column.cast(arrow.string()).combine_chunks()
 
     def read(self, rows: Numbers | None = None, keep: bool = True) -> Iterator[Piece]:
         """All rows, or some in any order, one piece per row group."""
@@ -544,7 +541,7 @@ class ParquetReader(TableReader):
             table = self._typed(self._read_group(group, self.wanted))
             if len(places) < table.num_rows:
                 table = table.take(places)
-            X, y = self.encode(table, _numbers_of(first + places + 1))
+            X, y = self.encode(table, (first + places + 1).item)
             if not np.array_equal(take, np.arange(len(places))):
                 X, y = X[take], None if y is None else y[take]
             yield Piece(X, y, positions)
@@ -576,12 +573,3 @@ class ParquetReader(TableReader):
     def _places(self, group: int) -> Place:
         first = int(self.first_row[group])
         return lambda row: first + row + 1
-
-
-def _numbers_of(rows: Numbers) -> Place:
-    return lambda row: int(rows[row])
-
-
-def _is_text(kind: Any) -> bool:
-    types = _pyarrow().types
-    return bool(types.is_string(kind) or types.is_large_string(kind))
