@@ -2,7 +2,7 @@
 
 import argparse
 import contextlib
-from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from adfs.agreement import Alone, attempt
@@ -11,21 +11,13 @@ from adfs.cli import files, output
 from adfs.cli.main import SIGNALS
 from adfs.cli.on_ranks import Finish, check_engine, run_on_engine
 from adfs.cli.options import read_grid
-from adfs.cli.problem_arguments import (
-    Loaded,
-    load_problem,
-    read_setting,
-    read_sigma,
-    shell_command,
-)
+from adfs.cli.problem_arguments import load_problem, model_of, read_setting, read_sigma
 from adfs.engine.interrupts import Interrupts
 from adfs.engine.stopping import Stopping
-from adfs.model import Model
 from adfs.mpi.communicator import Communicator
-from adfs.problem.finite_sum import Problem
 from adfs.quality import TITLES, texts_of
 from adfs.regularization import PathSamples, RegularizationPath, follow, grid_of
-from adfs.run import Result, RunOptions
+from adfs.run import RunOptions
 from adfs.storage import csv_bytes, write_whole
 from adfs.study.numbers import count, number
 
@@ -49,8 +41,10 @@ def _path(
     attempt(network.peers, lambda: read_sigma(_at(args, grid[-1]), loaded.problem.n_nodes))
     interrupts = stack.enter_context(Interrupts(SIGNALS))
     options = RunOptions(callbacks=(args.leaving.repeat,), timeout=args.timeout)
+    to_model = partial(model_of, args, loaded)
     path = follow(
-        _samples(args, loaded), grid, args.cv, args.algorithm, read_setting(args),
+        PathSamples(loaded.problem_of, loaded.n_problems, loaded.labels, to_model), grid,
+        args.cv, args.algorithm, read_setting(args),
         Stopping(args.tol, args.max_iter), options, interrupts,
         not args.quiet and network.rank == 0,
     )  # fmt: skip
@@ -73,17 +67,6 @@ def _check(args: argparse.Namespace) -> None:
 def _at(args: argparse.Namespace, C: float) -> argparse.Namespace:
     """The arguments with one C, as other commands have them."""
     return argparse.Namespace(**vars(args) | {"C": float(C), "sigma": None})
-
-
-def _samples(args: argparse.Namespace, loaded: Loaded) -> PathSamples:
-    def to_model(results: Sequence[Result], problem: Problem) -> Model:
-        return Model.from_result(
-            results, problem, args.intercept, shell_command(args), loaded.classes, loaded.columns,
-            loaded.scaler,
-        )  # fmt: skip
-
-    labels = loaded.labels(slice(None))
-    return PathSamples(loaded.problem_of, loaded.n_problems, labels, to_model)
 
 
 def _finish(args: argparse.Namespace, path: RegularizationPath) -> int:

@@ -3,6 +3,7 @@
 import argparse
 import shlex
 import sys
+from collections.abc import Sequence
 from math import fsum
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,9 +27,11 @@ from adfs.data.scaling import Scaler, measure
 from adfs.errors import DataError, GraphError, ParameterError
 from adfs.graphs.topology import Topology
 from adfs.losses import get_loss
+from adfs.model import Model
 from adfs.mpi.communicator import Communicator
 from adfs.mpi.problem_loading import network_of, place_nodes
 from adfs.problem.finite_sum import RANGE, Problem
+from adfs.run import Result
 from adfs.schedule.delays import Delays
 
 Labels = NDArray[Any]
@@ -56,12 +59,13 @@ class Loaded(NamedTuple):
         """One, or as many as there are classes if there are more than two."""
         return 1 if self.counts is None else len(self.counts)
 
-    def labels(self, samples: slice) -> NDArray[Any]:
-        """The labels of some samples here, as the data had them."""
-        if self.codes is not None and self.classes is not None:
-            return self.classes[self.codes[samples]]
-        coded = self.problem.labels[samples]
-        return coded if self.classes is None else self.classes[(coded > 0).astype(int)]
+    @property
+    def labels(self) -> NDArray[Any]:
+        """The labels of the samples here, as the data had them."""
+        if self.classes is None:
+            return self.problem.labels
+        is_second = (self.problem.labels > 0).astype(int)
+        return self.classes[is_second if self.codes is None else self.codes]
 
     def problem_of(self, number: int) -> Problem:
         """The problem of one class against the others; called on all ranks."""
@@ -134,6 +138,16 @@ def load_problem(
     shards = [Shard(shard.X, *target) for shard, target in zip(shards, targets, strict=True)]
     problem = Problem(shards, args.loss, sigma, network=network)
     return Loaded(problem, classes, *origin, np.concatenate(numbers), counts, is_balanced)
+
+
+def model_of(
+    args: argparse.Namespace, loaded: Loaded, results: Sequence[Result], problem: Problem
+) -> Model:
+    """The model of a run, or of one run per class, of what is loaded."""
+    return Model.from_result(
+        results, problem, args.intercept, shell_command(args), loaded.classes, loaded.columns,
+        loaded.scaler,
+    )  # fmt: skip
 
 
 def _is_number(columns: Columns | None, width: int) -> NDArray[np.bool_]:

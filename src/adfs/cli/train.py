@@ -21,6 +21,7 @@ from adfs.cli.problem_arguments import (
     Loaded,
     load_all,
     load_problem,
+    model_of,
     read_setting,
     shell_command,
 )
@@ -91,13 +92,9 @@ def _train(
     with run_display(wanted, n_runs, has_bars=has_bars) as display:
         results = _solve_each(args, loaded, costs, starts, interrupts, display)
     advise(args, loaded)  # not before: a run that is refused has one line
-    model = Model.from_result(
-        results, loaded.problem, args.intercept, shell_command(args), loaded.classes,
-        loaded.columns, loaded.scaler,
-    )  # fmt: skip
-    labels = loaded.labels(slice(None))
+    model = model_of(args, loaded, results, loaded.problem)
     fit = quality_of_rows(
-        model, loaded.problem, results, labels, with_curves=args.report is not None
+        model, loaded.problem, results, loaded.labels, with_curves=args.report is not None
     )
     result = worst(results)
     assert result.execution is not None
