@@ -91,7 +91,7 @@ def test_only_the_files_of_a_rank_are_opened(home, monkeypatch):
 
         def gather(self, item):
             # The other rank has nodes 0 and 1, with three and two rows.
-            facts = [[3, 5, 2, "<f8", True], [2, 2, 7, "<f8", False]]
+            facts = [[3, 5, 2, "<f8"], [2, 2, 7, "<f8"]]
             is_facts = isinstance(item, list) and item and isinstance(item[0], list)
             return [facts if is_facts else item, item]
 

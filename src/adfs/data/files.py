@@ -254,7 +254,7 @@ def _load_pattern(
         return require_labels(*read_all(readers[node]), paths[node])
 
     samples = attempt(peers, lambda: _of_each(nodes, read))
-    facts = [Facts.of(X, None, None) for X, _ in samples]
+    facts = [Facts.of(X, None) for X, _ in samples]
     bounds = np.cumsum([0, *(len(y) for _, y in samples)])
     pieces = [Piece(X, y, np.arange(*bounds[k : k + 2])) for k, (X, y) in enumerate(samples)]
     shards = _shards(peers, pattern, pieces, _gathered(peers, facts), np.diff(bounds).tolist())
@@ -295,7 +295,7 @@ def _load_some(
     labels = None  # all of them are no longer needed
     pieces = attempt(peers, lambda: list(reader.read(np.concatenate(parts))))
     if facts is None:
-        own = [Facts.of(X, reader.n_features, reader.dense) for X, _, _ in pieces]
+        own = [Facts.of(X, reader.n_features) for X, _, _ in pieces]
         facts = _gathered(peers, own)
     return _shards(peers, source, pieces, facts, [len(part) for part in parts])
 
@@ -309,7 +309,7 @@ def _check_all(
     def check() -> tuple[list[Facts], list[NDArray[Any]]]:
         facts, labels = [], []
         for X, y, _ in reader.read(np.arange(first, last), keep=False):
-            facts.append(Facts.of(X, reader.n_features, reader.dense))
+            facts.append(Facts.of(X, reader.n_features))
             labels.append(require_labels(X, y, source).y)
         return facts, labels
 

@@ -67,10 +67,8 @@ class NpzReader:
 
     n_features: int | None
     labels: Vector | None = None
-    dense: bool | None = None
-    indptr: Numbers | None = None
-
     columns: Columns | None = None
+    indptr: Numbers | None = None
 
     def __init__(self, peers: Peers, path: Path, selection: Selection) -> None:
         self.path, self.mapped = path, peers.size > 1

@@ -73,15 +73,11 @@ class Reader(Protocol):
         Number of columns; None where the widest row decides.
     labels : array of shape (n_samples,) or None
         All labels, where they are known without reading the rows.
-    dense : bool or None
-        Whether the file stores its rows as an array or in CSR; None where the number of zeros in
-        all rows decides, by `is_full`.
     columns : Columns or None
         How the columns of a table become features; None if their columns have no names.
     """
 
     labels: NDArray[Any] | None
-    dense: bool | None
     columns: Columns | None
 
     @property
@@ -121,35 +117,31 @@ class Layout(NamedTuple):
 class Facts(NamedTuple):
     """What the layout of all rows depends on, measured for some of them.
 
-    ``n_filled`` counts the entries that are not zero, or are stored. ``dense`` says how a file
-    stores its rows; None where only all rows together decide.
+    ``n_filled`` counts the entries that are not zero, or are stored.
     """
 
     n_rows: int
     n_filled: int
     width: int
     dtype: str
-    dense: bool | None
 
     @classmethod
-    def of(cls, X: Matrix, n_features: int | None, dense: bool | None) -> Facts:
+    def of(cls, X: Matrix, n_features: int | None) -> Facts:
         """Facts about some rows of a file with so many columns, if that is known."""
         n_filled = np.count_nonzero(X) if isinstance(X, np.ndarray) else X.nnz
-        return cls(X.shape[0], int(n_filled), n_features or X.shape[1], X.dtype.str, dense)
+        return cls(X.shape[0], int(n_filled), n_features or X.shape[1], X.dtype.str)
 
 
 def common_layout(facts: Iterable[Facts]) -> Layout:
-    """One layout for all rows: that of their files if it is the same, else by the number of zeros.
+    """One layout for all rows, by the number of zeros in them.
 
     Examples
     --------
-    >>> common_layout([Facts(2, 5, 3, "<f8", None), Facts(1, 0, 4, "<f8", None)])
+    >>> common_layout([Facts(2, 5, 3, "<f8"), Facts(1, 0, 4, "<f8")])
     Layout(dense=False, width=4, dtype=dtype('float64'))
     """
-    n_rows, n_filled, widths, dtypes, stored = zip(*facts, strict=True)
-    dense, *others = set(stored)
-    if dense is None or others:
-        dense = is_full(sum(n_filled), sum(n_rows), max(widths))
+    n_rows, n_filled, widths, dtypes = zip(*facts, strict=True)
+    dense = is_full(sum(n_filled), sum(n_rows), max(widths))
     return Layout(dense, max(widths), np.result_type(*map(np.dtype, dtypes)))
 
 
@@ -167,7 +159,7 @@ def read_all(reader: Reader) -> tuple[Matrix, NDArray[Any] | None]:
     """All rows of a file in one process, and their labels if it has any."""
     pieces = list(reader.read())
     y = join_labels(pieces)
-    layout = common_layout(Facts.of(X, reader.n_features, reader.dense) for X, _, _ in pieces)
+    layout = common_layout(Facts.of(X, reader.n_features) for X, _, _ in pieces)
     return lay_out(pieces, layout), y
 
 

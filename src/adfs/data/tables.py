@@ -458,7 +458,6 @@ class ParquetReader(TableReader):
     """One Parquet file (.parquet); see `adfs.data.reader.Reader`."""
 
     labels: NDArray[Any] | None = None
-    dense: bool | None = None
     unit = "row"
 
     def __init__(self, peers: Peers, path: Path, selection: Selection) -> None:

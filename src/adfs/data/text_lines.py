@@ -49,7 +49,6 @@ class LineReader:
 
     kind = "text"
     labels: NDArray[Any] | None = None  # all rows would have to be read
-    dense: bool | None = None
     columns: Columns | None = None
     body, first_line = 0, 1
 
@@ -72,12 +71,8 @@ class LineReader:
         """Count the rows, each rank in its part of the bytes, and keep the table of all blocks."""
         peers = self.peers
         counts = peers.gather(attempt(peers, lambda: self.count_part(peers.rank, peers.size)))
-        self._offset, self._length, self._digest, rows, lines = (
-            np.concatenate(counts).reshape(-1, COLUMNS).T
-        )
-        self._counted_by = np.repeat(
-            np.arange(peers.size), [len(each) // COLUMNS for each in counts]
-        )
+        self._offset, self._length, self._digest, rows, lines = np.concatenate(counts).T
+        self._counted_by = np.repeat(np.arange(peers.size), list(map(len, counts)))
         # One entry more, for the end of the file.
         self._first_row = np.concatenate([[0], np.cumsum(rows)])
         self._first_line = self.first_line + np.concatenate([[0], np.cumsum(lines)])
@@ -152,7 +147,7 @@ class LineReader:
                 yield number, text
 
     def count_part(self, rank: int, size: int) -> Numbers:
-        """Place, length, digest, rows, lines of each block that begins in one part of the bytes."""
+        """For each block that begins in a part of the bytes: place, length, digest, rows, lines."""
         with open_text(self.path) as (file, compression):
             if compression:
                 start, stop = self.body, 0 if rank else math.inf
@@ -169,9 +164,9 @@ class LineReader:
                 at += len(self._rest_of_line(file)) - 1
             while at < stop and (text := self.read_lines(file, int(min(n_bytes, stop - at)))):
                 n_rows = len(self.find_lines(text)[1])
-                counts += [at, len(text), digest_of(text), n_rows, text.count(b"\n")]
+                counts.append((at, len(text), digest_of(text), n_rows, text.count(b"\n")))
                 at += len(text)
-        return np.array(counts, dtype=np.int64)
+        return np.array(counts, dtype=np.int64).reshape(-1, COLUMNS)
 
     def require_samples(self, count: int) -> None:
         """Refuse a file without rows."""
