@@ -58,9 +58,10 @@ def read_libsvm(path: str | os.PathLike[str], n_features: int | None = None) -> 
 
 
 class LibsvmReader(LineReader):
-    """One LIBSVM file, plain or compressed; see `adfs.data.reader.Reader`."""
+    """One LIBSVM file, plain or compressed."""
 
     kind = "LIBSVM text"
+    n_features: int | None = None
 
     def __init__(self, peers: Peers, path: Path, selection: Selection) -> None:
         super().__init__(peers, path, selection)

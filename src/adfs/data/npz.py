@@ -15,7 +15,6 @@ from scipy.sparse import csr_matrix
 from adfs.agreement import Peers, attempt
 from adfs.archives import Archive
 from adfs.data import text_lines
-from adfs.data.columns import Columns, Survey
 from adfs.data.matrices import (
     MOST_COLUMNS,
     Matrix,
@@ -28,7 +27,7 @@ from adfs.data.matrices import (
     index_fault,
     indptr_fault,
 )
-from adfs.data.reader import Piece, Selection, read_errors, require_unnamed
+from adfs.data.reader import Piece, Reader, Selection, read_errors, require_unnamed
 from adfs.errors import DataError, shortened
 
 ZIP_MAGIC = b"PK"
@@ -58,16 +57,14 @@ def write_npz(file: IO[bytes], X: Matrix, y: Vector) -> None:
     np.savez(file, y=y, **arrays)
 
 
-class NpzReader:
-    """One .npz file, dense or CSR; see `adfs.data.reader.Reader`.
+class NpzReader(Reader):
+    """One .npz file, dense or CSR.
 
     With ranks the arrays stay on disk unless they are compressed; their checksums are compared on
     every rank. ``data`` is the array X, or the values of a CSR matrix where ``indptr`` is not None.
     """
 
-    n_features: int | None
-    labels: Vector | None = None
-    columns: Columns | None = None
+    n_features: int | None = None
     indptr: Numbers | None = None
 
     def __init__(self, peers: Peers, path: Path, selection: Selection) -> None:
@@ -115,10 +112,6 @@ class NpzReader:
                 "raise it or check the file."
             )
         self.width, self.n_features = width, n_features or width
-
-    def survey(self, rank: int, size: int) -> Survey | None:
-        """Nothing: columns without names hold numbers."""
-        return None
 
     def count(self) -> int:
         return self.n_samples

@@ -1,6 +1,6 @@
 """How a file of samples is read: whole, or only some rows of it.
 
-A format is a class with the interface of `Reader`, listed in `adfs.data.files.READERS`. It gives
+A format is a class below `Reader`, listed in `adfs.data.files.READERS`. It gives
 pieces; the functions here make one matrix of them, with one rule for its layout.
 """
 
@@ -77,8 +77,8 @@ class Reader(Protocol):
         How the columns of a table become features; None if their columns have no names.
     """
 
-    labels: NDArray[Any] | None
-    columns: Columns | None
+    labels: NDArray[Any] | None = None
+    columns: Columns | None = None
 
     @property
     def n_features(self) -> int | None: ...
@@ -92,7 +92,7 @@ class Reader(Protocol):
 
     def survey(self, rank: int, size: int) -> Survey | None:
         """What a part of the rows holds, after `count` if ``size > 1``; None if it is no table."""
-        ...
+        return None
 
     def count(self) -> int:
         """Rows of the file; all ranks call it, before they read some rows."""

@@ -24,7 +24,6 @@ from adfs.data.columns import (
     NUMBER,
     TRUTH,
     WORD,
-    Columns,
     ColumnSurvey,
     Survey,
     require_columns,
@@ -33,7 +32,7 @@ from adfs.data.columns import (
     too_many,
 )
 from adfs.data.matrices import Matrix, Numbers
-from adfs.data.reader import Piece, Selection, is_full, read_errors
+from adfs.data.reader import Piece, Reader, Selection, is_full, read_errors
 from adfs.data.text_lines import MAGIC, Block, LineReader, line_numbers, open_text
 from adfs.errors import DataError, shortened
 
@@ -47,7 +46,7 @@ Place = Callable[[int], int]  # the number, in the file, of a row of a table
 Feature = tuple[NDArray[Any], int | None]  # numbers and None, or of how many categories which
 
 
-class TableReader:
+class TableReader(Reader):
     """What CSV and Parquet files have in common: columns with names."""
 
     path: Path
@@ -55,7 +54,6 @@ class TableReader:
     target: str | None
     features: list[str]
     unit: str
-    columns: Columns | None
 
     def choose(self, names: Sequence[str]) -> None:
         """The wanted columns among those of the file; at prediction those that a model knows."""
@@ -455,9 +453,8 @@ def _suffix(path: Path) -> str:
 
 
 class ParquetReader(TableReader):
-    """One Parquet file (.parquet); see `adfs.data.reader.Reader`."""
+    """One Parquet file (.parquet)."""
 
-    labels: NDArray[Any] | None = None
     unit = "row"
 
     def __init__(self, peers: Peers, path: Path, selection: Selection) -> None:

@@ -24,9 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adfs.agreement import Peers, attempt
-from adfs.data.columns import Columns, Survey
 from adfs.data.matrices import Matrix, Numbers
-from adfs.data.reader import Piece, Selection, different_content, digest_of, read_errors
+from adfs.data.reader import Piece, Reader, Selection, different_content, digest_of, read_errors
 from adfs.errors import DataError
 
 Block: TypeAlias = "tuple[Matrix, NDArray[Any] | None]"
@@ -41,15 +40,13 @@ MAYBE_EMPTY = np.frombuffer(b" \t\n\r\x0b\x0c#", dtype=np.uint8)  # how a line w
 COLUMNS = 5  # of a table of blocks
 
 
-class LineReader:
-    """One file of lines; see `adfs.data.reader.Reader`. A format says how lines are parsed.
+class LineReader(Reader):
+    """One file of lines; a format says how they are parsed.
 
     ``body`` is where the samples begin, in bytes, and ``first_line`` the number of the line there.
     """
 
     kind = "text"
-    labels: NDArray[Any] | None = None  # all rows would have to be read
-    columns: Columns | None = None
     body, first_line = 0, 1
 
     def __init__(self, peers: Peers, path: Path, selection: Selection) -> None:
@@ -58,10 +55,6 @@ class LineReader:
     def parse(self, text: bytes, numbers: Sequence[int]) -> Block:
         """The samples of some whole lines; ``numbers`` are the line numbers, for messages."""
         raise NotImplementedError
-
-    def survey(self, rank: int, size: int) -> Survey | None:
-        """Nothing: columns without names hold numbers."""
-        return None
 
     def holds_sample(self, line: bytes) -> bool:
         """Whether a line that begins with white space or ``#`` holds a sample."""
