@@ -14,9 +14,10 @@ from adfs.cli.commands import ADFS, parse
 from adfs.cli.options import SETTINGS, read_groups
 from adfs.data.generators import sparse_text
 from support.cli import write_libsvm
+from support.commands import leaves
 from support.limits import HANG
 
-LEAVES = dict(ADFS.leaves("adfs"))
+LEAVES = dict(leaves(ADFS))
 SCHEDULE = next(verb for verb in ADFS.verbs if verb.name == "schedule")
 COMMANDS = {"adfs": ADFS, "adfs schedule": SCHEDULE, **LEAVES}
 PARSERS = {name: Parser(command, name) for name, command in COMMANDS.items()}

@@ -8,6 +8,7 @@ import pytest
 
 from adfs.cli import output
 from adfs.cli.commands import ADFS
+from support.commands import leaves
 
 # A command line for every command that prints results; completion prints a script.
 COMMANDS = {
@@ -47,7 +48,7 @@ def files(adfs, dense):
 
 
 def test_every_command_has_the_flag():
-    found = {name: "--json" in command.flags for name, command in ADFS.leaves("adfs")}
+    found = {name: "--json" in command.flags for name, command in leaves(ADFS)}
     assert found.pop("adfs completion") is False
     assert found == dict.fromkeys(COMMANDS, True)
 

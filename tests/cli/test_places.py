@@ -5,6 +5,7 @@ import os
 import pytest
 
 from adfs.cli.commands import ADFS
+from support.commands import leaves
 
 GOOD = "1 1:1 2:2\n-1 1:2 2:1\n1 1:3 2:4\n-1 1:4 2:3\n"
 FILES = ("good.txt", "p0.txt", "p1.txt", "m.npz", "s.npz", "run.toml", "good.html", "good.json",
@@ -83,7 +84,7 @@ def test_a_name_that_only_looks_like_a_shard_may_be_written(adfs, home):
 
 
 def test_every_argument_that_names_a_place_says_what_it_does_there():
-    for name, command in ADFS.leaves("adfs"):
+    for name, command in leaves(ADFS):
         for option in command.options:
             assert (option.metavar in ("FILE", "DIR", "MODEL", "DATA")) == bool(option.kind.role), (
                 name,

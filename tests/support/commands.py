@@ -20,6 +20,14 @@ class Outcome(NamedTuple):
     err: str
 
 
+def leaves(command, prog="adfs"):
+    """All commands without verbs, by their full names."""
+    if not command.verbs:
+        yield prog, command
+    for verb in command.verbs:
+        yield from leaves(verb, f"{prog} {verb.name}")
+
+
 def here(*arguments):
     """Run a command line in this process."""
     out, err = io.StringIO(), io.StringIO()

@@ -8,7 +8,7 @@ import argparse
 import re
 import sys
 import textwrap
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
@@ -115,13 +115,6 @@ class Command:
     @property
     def flags(self) -> list[str]:
         return ["-h", "--help", *(each.flag for each in self.options if each.flag)]
-
-    def leaves(self, prog: str) -> "Iterator[tuple[str, Command]]":
-        """All commands without verbs, by their full names."""
-        if not self.verbs:
-            yield prog, self
-        for verb in self.verbs:
-            yield from verb.leaves(f"{prog} {verb.name}")
 
 
 class Parser(argparse.ArgumentParser):
