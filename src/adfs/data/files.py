@@ -43,7 +43,7 @@ from adfs.data.reader import (
 )
 from adfs.data.shards import classes_of
 from adfs.data.tables import CsvReader, ParquetReader, TableReader
-from adfs.errors import AdfsError, DataError, ParameterError
+from adfs.errors import AdfsError, DataError
 from adfs.losses import Loss, get_loss
 
 NODE = "{node}"
@@ -209,7 +209,7 @@ def load_share(
     ([[[1.0], [2.0]], [[3.0]]], [-1.0, 1.0])
     """
     ranks = np.asarray(owner, dtype=np.int64)
-    attempt(peers, lambda: _check(ranks, peers.size, loss))
+    known = attempt(peers, lambda: get_loss(loss))
     selection = attempt(peers, lambda: select_columns(**columns))
     nodes, n_nodes = np.flatnonzero(ranks == peers.rank).tolist(), len(ranks)
     if NODE in source:
@@ -224,21 +224,11 @@ def load_share(
         shards = _load_some(peers, source, reader, nodes, (n_nodes, how, seed, m), selection)
         encoding = reader.columns
     labels = np.concatenate([shard.y for shard in shards])
-    classes, label_counts = classes_of(labels, get_loss(loss), peers, most_classes), None
+    classes, label_counts = classes_of(labels, known, peers, most_classes), None
     if classes is not None:
         own = np.bincount(np.searchsorted(classes, labels), minlength=len(classes))
         label_counts = np.sum(peers.gather(own), axis=0)
     return LocalData(shards, classes, label_counts, encoding)
-
-
-def _check(ranks: Numbers, size: int, loss: str | Loss) -> None:
-    """Every node has a rank, every rank a node, and the loss is known."""
-    get_loss(loss)
-    if not np.array_equal(np.unique(ranks), np.arange(size)):
-        raise ParameterError(
-            f"owner={ranks.tolist()} must name each of the {size} ranks and no other; map the "
-            "nodes again."
-        )
 
 
 def _load_pattern(
