@@ -10,12 +10,14 @@ from adfs.engine.interrupts import Interrupts
 from adfs.engine.stopping import Stopping
 from adfs.engine.trace import Trace
 from adfs.plan.prediction import Prediction
+from adfs.problem.certificate import relative
 from adfs.problem.finite_sum import Problem
 from adfs.run import Result, RunOptions, run
 
 SHARE = 0.05  # of the predicted iterations, twice
 FEWEST = 4  # iterations
 LONGEST = 1.0  # seconds
+TRUST = 1.0 / 3.0  # see `share_left`; fitted by benchmarks/plan_seconds.py
 NEVER = 1e-300  # a relative gap that no run reaches
 # Methods whose logarithm of the gap falls evenly, so that first steps tell how far the end is.
 EVEN = ("adfs", "dsba", "esdacd", "katyusha", "l-katyusha", "msda", "point-saga", "ssda")
@@ -50,11 +52,27 @@ def with_seconds(
 
 
 def share_left(each: Prediction, result: Result, tol: float) -> float:
-    """What the run takes in all, over the prediction, by the gap that its first steps left."""
+    """What the run takes in all, over the prediction, by the gap that its first steps left.
+
+    A gap that fell faster than predicted between the last two evaluations, by a factor ``fast``,
+    falls ``fast ** TRUST`` times as fast in the mean of what is left.
+    """
     if not 0.0 < result.relative_gap < math.inf:
         return 1.0
-    left = max(0.0, math.log(result.relative_gap / tol)) / math.log(1.0 / min(tol, 0.5))
-    return left + min(1.0, result.iterations / each.iterations)
+    efolds = math.log(1.0 / min(tol, 0.5))
+    left = max(0.0, math.log(result.relative_gap / tol)) / efolds
+    fast = max(1.0, _last_fall(result.trace) / efolds * each.iterations)
+    return left / math.pow(fast, TRUST) + min(1.0, result.iterations / each.iterations)
+
+
+def _last_fall(trace: Trace) -> float:
+    """Factors e by which the relative gap fell per iteration, between the last two evaluations."""
+    columns = (trace[name] for name in ("iteration", "duality_gap", "objective"))
+    last, errors, values = (np.array(column, dtype=float)[-2:].tolist() for column in columns)
+    gaps = [relative(*each) for each in zip(errors, values, strict=True)]
+    if len(gaps) < 2 or not 0.0 < gaps[1] < gaps[0] < math.inf:
+        return 0.0
+    return math.log(gaps[0] / gaps[1]) / float(last[1] - last[0])
 
 
 def _seconds_per_unit(trace: Trace) -> float:
