@@ -2,9 +2,11 @@
 
 import dataclasses
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_breast_cancer
 
 import adfs
 from adfs.algorithms.base import MethodSetting
@@ -43,6 +45,31 @@ def test_predicted_idealized_time_is_near_that_of_a_run(name, factor, n_nodes):
     measured = adfs.solve(problem, name, tol=1e-6).idealized_time
     predicted = predict(problem, name, SETTING, 1e-6).idealized_time
     assert 1 / factor <= predicted / measured <= factor
+
+
+@pytest.mark.parametrize("graph", ["grid:3x3", "complete:9", "ring:9"])
+@pytest.mark.parametrize("sigma", [1.0, 0.1])
+def test_predictions_of_methods_with_a_rate_are_within_1_5(graph, sigma):
+    """On data that no factor was fitted to."""
+    X, y = load_breast_cancer(return_X_y=True)
+    shards = adfs.partition((X - X.mean(axis=0)) / X.std(axis=0), y, 9)
+    problem = adfs.Problem(shards, sigma=sigma, topology=adfs.Topology.parse(graph))
+    for name in ("adfs", "katyusha", "l-katyusha", "msda", "ssda"):
+        schedule = "stratified" if name == "adfs" else "shared"
+        run = adfs.solve(problem, name, tol=1e-6, schedule=schedule, evaluate_every="curve")
+        found = predict(problem, name, SETTING._replace(schedule=schedule), 1e-6)
+        assert 1 / 1.5 <= found.idealized_time / run.idealized_time <= 1.5, name
+
+
+def test_expected_runs_have_a_start_before_they_fall_at_their_rate():
+    problem = higgs_like()
+    for name, start in (("msda", 2.4), ("ssda", 2.4), ("adfs", 2.0 * problem.n_samples)):
+        method = adfs.prepare(problem, name, schedule="stratified" if name == "adfs" else "shared")
+        first = 2.0 * method.typical(1e-6) - method.typical(1e-12)  # it is linear in log(1 / tol)
+        local = 1.0 - method.parameters.p_comm if name == "adfs" else 1.0  # of the events
+        assert local * first == pytest.approx(start), name
+    alone = adfs.Problem(adfs.partition(np.eye(4), [0, 1, 0, 1], 1))
+    assert adfs.prepare(alone, "msda").typical(1e-6) == 1.0
 
 
 @pytest.mark.parametrize("name", ["adfs", "lbfgs", "newton", "msda", "dsba"])
@@ -276,6 +303,20 @@ def test_seconds_count_what_is_left_after_the_first_steps():
     share = timing.share_left(each, start, 1e-6)
     assert 0.5 < share * each.iterations / whole.iterations < 2.0
     assert each.iterations > 2.0 * whole.iterations
+
+
+@pytest.mark.parametrize(("before", "share"), [(-0.6, 0.35), (-2.7, 0.6), (-4.0, 0.6)])
+def test_a_gap_that_falls_eight_times_as_fast_halves_what_is_left(before, share):
+    """120 iterations are predicted for six decades, so 0.3 decades between evaluations."""
+    objective = 5.0
+    trace = {
+        "iteration": [0, 6, 12],
+        "duality_gap": [objective, 10.0**before * objective, 1e-3 * objective],
+        "objective": [objective] * 3,
+    }
+    result = SimpleNamespace(relative_gap=1e-3, iterations=12, trace=trace)
+    each = SimpleNamespace(iterations=120.0)
+    assert timing.share_left(each, result, 1e-6) == pytest.approx(share)
 
 
 @pytest.mark.parametrize(("time", "words"), [(104.0, "takes about as"), (150.0, "takes 1.5 times")])
