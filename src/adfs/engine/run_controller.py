@@ -181,7 +181,8 @@ class DrawWatch:
     """
 
     def __init__(self, source: Any, needed: Callable[[float], float], rho: float) -> None:
-        self.source, self.needed, self.stretch = source, needed, LONG_ENOUGH / rho
+        self.source, self.needed = source, needed
+        self.stretch = LONG_ENOUGH / rho if rho > 0.0 else math.inf
         self.since: tuple[int, float] | None = None  # where the stretch began, and its error
 
     def look(self, position: int, error: float, least: int) -> None:
