@@ -305,7 +305,13 @@ def deal_folds(
     if cv is None:
         return np.zeros(problem.n_rows, np.int64)
     network = problem.network
+    too_many = (
+        f"cv={cv} folds of {problem.n_samples} rows on {problem.n_nodes} nodes leave a fold "
+        "without rows; lower it."
+    )
     attempt(network.peers, lambda: whole("cv", cv, 2, hint="or leave it out"))
+    if cv > problem.n_samples:
+        raise ParameterError(too_many)
     found, counts = np.empty(problem.n_rows, np.int64), []
     for node in problem.nodes.tolist():
         part = problem.node_rows(node)
@@ -315,10 +321,7 @@ def deal_folds(
         found[part.start + order] = (node + np.arange(len(order))) % cv
         counts.append(np.bincount(found[part], minlength=cv).astype(np.float64))
     if not network.sum_rows(counts, cv).all():
-        raise ParameterError(
-            f"cv={cv} folds of {problem.n_samples} rows on {problem.n_nodes} nodes leave a fold "
-            "without rows; lower it."
-        )
+        raise ParameterError(too_many)
     return found
 
 

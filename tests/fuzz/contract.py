@@ -99,7 +99,8 @@ def _is_sentence(lines):
 
 def _owes_json(case):
     is_read = case.process.get("stdout", "file") == "file"
-    return is_read and "--json" in case.arguments and not {*HELP} & {*case.arguments}
+    last = [each for each in case.arguments if each in ("--json", "--no-json")][-1:]
+    return is_read and last == ["--json"] and not {*HELP} & {*case.arguments}
 
 
 def _is_one_object(text):

@@ -117,7 +117,7 @@ def choose(
 
 
 def usual_share(kappa: float, m: float, spread: float, loss: str = "logistic") -> float:
-    """Of theory's iterations after the first `START`, what runs take: mostly within 1.5.
+    """Of theory's iterations after the first `START`, what runs take, within 1.5.
 
     Fitted by ``benchmarks/plan.py``. A run begins at the nodes' own optima, which are the more
     alike the more samples a node has for its condition number ``kappa``. Little of the error is
